@@ -4,6 +4,7 @@
 //!   together.
 //! - [`Manager`], [`Controller`], [`Reconciler`] and [`Client`] are for writing controllers, on a [`Runtime`] or on any other
 //!   cluster. The most common types are here at the root; [`controller`] has the rest of the library.
+//! - [`multicluster`] runs controllers over many clusters that come and go: tenants, projects, kubeconfigs.
 //! - [`manifests`] applies objects and custom resource definitions to a server.
 //!
 //! This crate combines the others and adds no behaviour of its own. The program `k1s` is `k1s-cli`.
@@ -55,6 +56,7 @@ pub mod controller;
 mod election;
 mod embedded;
 pub mod manifests;
+mod tenants;
 
 // The control plane.
 pub use election::Election;
@@ -74,6 +76,11 @@ pub use k1s_runtime::{
 /// Time, tasks, ids and randomness: [`Env::system`](env::Env::system), or [`Env::simulated`](env::Env::simulated) in tests.
 pub mod env {
     pub use k1s_env::*;
+}
+
+/// Controllers over many clusters: the multi-cluster manager and its providers.
+pub mod multicluster {
+    pub use k1s_multicluster::*;
 }
 
 /// The API server as a tower Service, its options, users and TLS files.

@@ -214,6 +214,8 @@ impl Fleet {
         if state.ended {
             return;
         }
+        // It may be one that was disengaged before, and whose cache is gone.
+        let cluster = if cluster.stopped().is_cancelled() { cluster.renewed() } else { cluster };
         self.apply_indexes(&cluster);
         let name = cluster.name().clone();
         let engagement = Engagement::new(cluster);

@@ -8,6 +8,7 @@ mod manager;
 mod metrics;
 mod options;
 mod provider;
+pub mod providers;
 mod reconciler;
 mod request;
 mod state;

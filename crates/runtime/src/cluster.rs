@@ -172,7 +172,7 @@ struct Inner {
     client: Client,
     cache: Cache,
     events: OnceLock<EventBroadcaster>,
-    event_options: EventOptions,
+    options: ClusterOptions,
     companion: Option<watch::Receiver<Companion>>,
     stopped: CancellationToken,
 }
@@ -180,10 +180,21 @@ struct Inner {
 impl Cluster {
     /// A cluster for the API server of this client or runtime.
     pub fn new(name: impl Into<ClusterName>, connect: impl Connect, options: ClusterOptions) -> Cluster {
-        let env = options.env.or_else(|| connect.env()).unwrap_or_else(Env::system);
-        let work = options.work.or_else(|| connect.work()).unwrap_or_else(|| WorkTracker::new(env.clone()));
-        let kube = connect.client();
-        let (requests, of_cache) = match options.metrics {
+        let env = options.env.clone().or_else(|| connect.env()).unwrap_or_else(Env::system);
+        let work = options.work.clone().or_else(|| connect.work());
+        let work = work.unwrap_or_else(|| WorkTracker::new(env.clone()));
+        Cluster::assemble(name.into(), env, work, connect.client(), connect.companion(), options)
+    }
+
+    fn assemble(
+        name: ClusterName,
+        env: Env,
+        work: WorkTracker,
+        kube: kube::Client,
+        companion: Option<watch::Receiver<Companion>>,
+        options: ClusterOptions,
+    ) -> Cluster {
+        let (requests, of_cache) = match options.metrics.clone() {
             Some(ClusterMetrics { requests, cache }) => (Some(requests), cache),
             None => (None, CacheMetrics::default()),
         };
@@ -197,21 +208,21 @@ impl Cluster {
                 ..ClientOptions::default()
             },
         );
-        let mut settings = options.cache;
+        let mut settings = options.cache.clone();
         if let Some(namespace) = &options.namespace {
             settings.namespaces = Some(vec![Arc::clone(namespace)]);
         }
         let (telemetry, mapper) = (client.telemetry(), client.rest_mapper().clone());
         let cache = Cache::assemble(&env, kube.clone(), settings, of_cache, telemetry, mapper);
-        let mut client = client.with_cache(cache.clone()).read_past_cache(options.uncached);
-        if let Some(owner) = options.field_owner {
-            client = client.with_field_owner(owner);
+        let mut client = client.with_cache(cache.clone()).read_past_cache(options.uncached.iter().cloned());
+        if let Some(owner) = &options.field_owner {
+            client = client.with_field_owner(Arc::clone(owner));
         }
-        if let Some(namespace) = options.namespace {
-            client = client.namespaced(namespace);
+        if let Some(namespace) = &options.namespace {
+            client = client.namespaced(Arc::clone(namespace));
         }
         Cluster {
-            name: name.into(),
+            name,
             inner: Arc::new(Inner {
                 env,
                 work,
@@ -219,8 +230,8 @@ impl Cluster {
                 client,
                 cache,
                 events: OnceLock::new(),
-                event_options: options.events,
-                companion: connect.companion(),
+                options,
+                companion,
                 stopped: CancellationToken::new(),
             }),
         }
@@ -230,6 +241,14 @@ impl Cluster {
     #[must_use]
     pub fn with_name(&self, name: impl Into<ClusterName>) -> Cluster {
         Cluster { name: name.into(), inner: Arc::clone(&self.inner) }
+    }
+
+    /// The same API server with an empty cache, for a cluster that was stopped. Indexes are not taken over.
+    #[must_use]
+    pub fn renewed(&self) -> Cluster {
+        let Inner { env, work, kube, companion, options, .. } = &*self.inner;
+        let (env, work, kube) = (env.clone(), work.clone(), kube.clone());
+        Cluster::assemble(self.name.clone(), env, work, kube, companion.clone(), options.clone())
     }
 
     /// Its name; empty for the cluster that a manager is made for.
@@ -294,7 +313,7 @@ impl Cluster {
     pub fn event_recorder_for(&self, component: &str) -> EventRecorder {
         let inner = &self.inner;
         let events = inner.events.get_or_init(|| {
-            let options = inner.event_options.clone();
+            let options = inner.options.events.clone();
             EventBroadcaster::start(inner.kube.clone(), inner.env.clone(), &inner.work, options)
         });
         events.recorder(component)

@@ -314,11 +314,22 @@ impl Drop for Reports {
 pub struct InCache<S> {
     source: S,
     cache: Cache,
+    catch_up: bool,
+}
+
+impl<S> InCache<S> {
+    /// A manager that waits until it is idle also waits until this cache has seen everything. It does so by itself for its own
+    /// cache, and for those of its fleet.
+    #[must_use]
+    pub fn with_catch_up(mut self) -> InCache<S> {
+        self.catch_up = true;
+        self
+    }
 }
 
 /// A source that reads the cache of another cluster.
 pub fn in_cache<S>(source: S, cache: &Cache) -> InCache<S> {
-    InCache { source, cache: cache.clone() }
+    InCache { source, cache: cache.clone(), catch_up: false }
 }
 
 impl<R: Key, S: Source<R>> Source<R> for InCache<S> {
@@ -327,8 +338,19 @@ impl<R: Key, S: Source<R>> Source<R> for InCache<S> {
     }
 
     fn start(self: Box<Self>, context: SourceContext<R>) -> Result<Started, BoxError> {
-        let InCache { source, cache } = *self;
-        Box::new(source).start(SourceContext { cache, ..context })
+        let InCache { source, cache, catch_up } = *self;
+        let mut started = Box::new(source).start(SourceContext { cache: cache.clone(), ..context })?;
+        if catch_up {
+            let inner = started.catch_up;
+            started.catch_up = Box::new(move || {
+                let (cache, inner) = (cache.clone(), inner());
+                Box::pin(async move {
+                    cache.catch_up().await;
+                    inner.await;
+                })
+            });
+        }
+        Ok(started)
     }
 }
 

@@ -14,13 +14,13 @@ use tower::Service;
 
 /// The server, with its requests counted.
 #[derive(Clone)]
-pub(super) struct Door {
+pub(crate) struct Door {
     server: ApiServer,
     requests: Component,
 }
 
 impl Door {
-    pub(super) fn new(server: ApiServer, requests: Component) -> Door {
+    pub(crate) fn new(server: ApiServer, requests: Component) -> Door {
         Door { server, requests }
     }
 }
@@ -28,7 +28,7 @@ impl Door {
 type Answer = Pin<Box<dyn Future<Output = Result<Response<Body>, Infallible>> + Send>>;
 
 /// A response in progress, without the body of a watch: watches end when the server stops.
-pub(super) enum Answering {
+pub(crate) enum Answering {
     Admitted { answer: Answer, guard: Option<WorkGuard> },
     Refused,
 }

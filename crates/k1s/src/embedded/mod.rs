@@ -23,8 +23,7 @@ use k1s_store::Store;
 use kube::CustomResourceExt;
 use tokio::sync::watch;
 
-use self::door::Door;
-pub(crate) use self::door::unavailable;
+pub(crate) use self::door::{Door, unavailable};
 #[cfg(feature = "server-tls")]
 pub use self::listen::write_kubeconfig;
 pub use self::{
@@ -123,6 +122,14 @@ impl Runtime {
     #[must_use]
     pub fn work(&self) -> &WorkTracker {
         &self.work
+    }
+
+    pub(crate) fn requests(&self) -> &Component {
+        &self.requests
+    }
+
+    pub(crate) fn controllers(&self) -> &Arc<TenantControllers> {
+        &self.controllers
     }
 
     /// The API server.

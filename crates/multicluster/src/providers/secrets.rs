@@ -1,0 +1,108 @@
+//! Clusters from kubeconfigs in Secrets.
+
+use std::sync::Arc;
+
+use k1s_object::selector::LabelSelector;
+use k1s_runtime::{
+    BoxError, CacheOptions, Cluster, ClusterName, ClusterOptions, InformerOptions, Kind, kind,
+};
+use k8s_openapi::api::core::v1::Secret;
+use kube::config::Kubeconfig;
+
+use super::{
+    kubeconfig,
+    objects::{ObjectClusters, Objects, provider_of_objects},
+};
+
+/// The default label of Secrets with a kubeconfig, with the value `true`: that of Go's multicluster-runtime.
+pub const KUBECONFIG_LABEL: &str = "sigs.k8s.io/multicluster-runtime-kubeconfig";
+
+/// The default key of the kubeconfig in a Secret.
+pub const KUBECONFIG_KEY: &str = "kubeconfig";
+
+/// Clusters from Secrets in a namespace of the host cluster: each has a kubeconfig, and its name is that of the cluster. A
+/// changed kubeconfig is engaged anew.
+#[derive(Debug)]
+pub struct KubeconfigSecrets {
+    objects: Arc<Objects<Secrets>>,
+}
+
+struct Secrets {
+    namespace: Arc<str>,
+    selector: String,
+    parsed: LabelSelector,
+    key: String,
+}
+
+impl KubeconfigSecrets {
+    /// Secrets of a namespace with the label [`KUBECONFIG_LABEL`], and the kubeconfig under [`KUBECONFIG_KEY`].
+    pub fn new(namespace: impl Into<Arc<str>>) -> KubeconfigSecrets {
+        let namespace = namespace.into();
+        KubeconfigSecrets::assemble(namespace, format!("{KUBECONFIG_LABEL}=true"), KUBECONFIG_KEY.to_owned())
+            .unwrap_or_else(|error| unreachable!("{error}"))
+    }
+
+    /// Secrets that match a label selector, with the kubeconfig under this key.
+    ///
+    /// # Errors
+    /// If the selector is invalid.
+    pub fn selected(
+        namespace: impl Into<Arc<str>>,
+        selector: impl Into<String>,
+        key: impl Into<String>,
+    ) -> Result<KubeconfigSecrets, BoxError> {
+        KubeconfigSecrets::assemble(namespace.into(), selector.into(), key.into())
+    }
+
+    fn assemble(namespace: Arc<str>, selector: String, key: String) -> Result<KubeconfigSecrets, BoxError> {
+        let parsed = LabelSelector::parse(&selector)?;
+        let objects = Arc::new(Objects::new(Secrets { namespace, selector, parsed, key }));
+        Ok(KubeconfigSecrets { objects })
+    }
+}
+
+provider_of_objects!(KubeconfigSecrets, |this| {
+    let Secrets { namespace, selector, .. } = this.objects.of();
+    format!("kubeconfig Secrets in {namespace} with {selector}")
+});
+
+#[async_trait::async_trait]
+impl ObjectClusters for Secrets {
+    type Object = Secret;
+
+    fn controller(&self) -> String {
+        "provider-kubeconfig-secrets".to_owned()
+    }
+
+    fn kind(&self) -> Kind<Secret> {
+        kind()
+    }
+
+    /// A cache of its own: the manager may neither be allowed to read all Secrets, nor should it hold them.
+    fn watched(&self, host: &Cluster, options: ClusterOptions) -> Option<Cluster> {
+        let informer = InformerOptions {
+            namespaces: Some(vec![Arc::clone(&self.namespace)]),
+            labels: Some(self.parsed.clone()),
+            ..InformerOptions::default()
+        };
+        let cache = CacheOptions::default().by_object(&kind::<Secret>(), informer);
+        let options = ClusterOptions { cache, uncached: Vec::new(), ..options };
+        Some(Cluster::new("", host.kube_client().clone(), options))
+    }
+
+    fn fingerprint(&self, secret: &Secret) -> Option<Vec<u8>> {
+        Some(secret.data.as_ref()?.get(&self.key)?.0.clone())
+    }
+
+    async fn connect(
+        &self,
+        name: ClusterName,
+        secret: &Secret,
+        _: &Cluster,
+        options: ClusterOptions,
+    ) -> Result<Cluster, BoxError> {
+        let content = self.fingerprint(secret).unwrap_or_default();
+        let config = Kubeconfig::from_yaml(std::str::from_utf8(&content)?)?;
+        Ok(Cluster::new(name, kubeconfig::client(config, None).await?, options))
+    }
+}
