@@ -7,12 +7,15 @@ use std::{
 };
 
 use k1s_env::Instant;
-use k1s_runtime::{Cluster, ClusterName, controller::RequestClusters};
+use k1s_runtime::{
+    Cluster, ClusterName,
+    controller::{RequestClusters, Substitutes},
+};
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use crate::{ClusterLabel, MultiRequest};
+use crate::{ClusterLabel, MultiClusterOptions, MultiRequest};
 
 /// The work with a cluster, from when it is engaged until it is disengaged.
 pub(crate) struct Engagement {
@@ -96,11 +99,14 @@ pub(crate) struct Live {
     local: Arc<Engagement>,
     clusters: RwLock<HashMap<ClusterName, Arc<Engagement>>>,
     label: ClusterLabel,
+    substitutes: Substitutes,
 }
 
 impl Live {
-    pub(crate) fn new(local: Cluster, label: ClusterLabel) -> Live {
-        Live { local: Engagement::new(local), clusters: RwLock::default(), label }
+    pub(crate) fn new(local: Cluster, options: &MultiClusterOptions) -> Live {
+        let substitutes = Substitutes { after: options.slow_after, max: options.max_slow };
+        let (local, label) = (Engagement::new(local), options.cluster_label);
+        Live { local, clusters: RwLock::default(), label, substitutes }
     }
 
     pub(crate) fn local(&self) -> &Cluster {
@@ -133,6 +139,10 @@ impl RequestClusters<MultiRequest> for Live {
         let mut hasher = DefaultHasher::new();
         request.cluster.hash(&mut hasher);
         hasher.finish()
+    }
+
+    fn substitutes(&self) -> Option<Substitutes> {
+        Some(self.substitutes)
     }
 
     fn in_logs(&self) -> bool {

@@ -99,7 +99,7 @@ impl Fleet {
         let fleet = Arc::new(Fleet {
             env: local.env().clone(),
             cluster_options,
-            live: Arc::new(Live::new(local.clone(), options.cluster_label)),
+            live: Arc::new(Live::new(local.clone(), &options)),
             reconciles: ReconcileMetrics::register(metrics, options.cluster_label),
             options,
             indexes: Indexes::default(),

@@ -14,6 +14,11 @@ pub struct MultiClusterOptions {
     pub disengage_timeout: Duration,
     /// Time after which a cluster whose caches have not synced is reported as failing. 10 s by default.
     pub answer_within: Duration,
+    /// Duration of a reconcile after which it counts as slow: another worker takes requests until it ends, so that clusters that
+    /// do not answer do not delay the others. 5 s by default.
+    pub slow_after: Duration,
+    /// Maximum number of slow reconciles of a controller for which there is another worker. 100 by default.
+    pub max_slow: usize,
     /// Whether the manager is ready only if no cluster fails. Off by default: `/readyz?verbose` and the metrics name the failing
     /// ones, and the work with the others continues.
     pub ready_needs_clusters: bool,
@@ -32,6 +37,8 @@ impl Default for MultiClusterOptions {
             cluster_label: ClusterLabel::On,
             disengage_timeout: Duration::from_secs(30),
             answer_within: Duration::from_secs(10),
+            slow_after: Duration::from_secs(5),
+            max_slow: 100,
             ready_needs_clusters: false,
             backoff_initial: Duration::from_secs(1),
             backoff_max: Duration::from_secs(300),

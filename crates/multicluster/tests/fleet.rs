@@ -277,6 +277,64 @@ async fn reconciles_that_do_not_end_are_named_and_cancelled() {
 }
 
 #[tokio::test]
+async fn reconciles_of_a_cluster_that_hangs_do_not_occupy_the_only_worker() {
+    let (env, clock) = Env::simulated(7);
+    let runtime = k1s::Runtime::builder().env(env).start().await.unwrap();
+    tenants(&runtime, 2).await;
+    let options = MultiClusterOptions::new().with_disengage_timeout(Duration::from_secs(1));
+    let manager = manager_with(&runtime, options);
+    let begun = Arc::new(Mutex::new(Vec::new()));
+    let log = Arc::clone(&begun);
+    Controller::managed_by(&manager)
+        .for_(kind::<ConfigMap>())
+        .complete(move |request: Request, context: Context| {
+            let log = Arc::clone(&log);
+            async move {
+                if context.cluster().name().as_str() == "t0" {
+                    log.lock().unwrap().push(request.to_string());
+                    pending::<()>().await;
+                }
+                copy(request, context).await
+            }
+        })
+        .unwrap();
+    let running = start(&manager);
+    let (hangs, fine) =
+        (runtime.tenant_client("t0").await.unwrap(), runtime.tenant_client("t1").await.unwrap());
+    sources(&hangs, 3, "hangs").await;
+    sources(&fine, 3, "fine").await;
+    manager.engage(cluster(&runtime, &manager, "t0").await);
+    until(async || (!begun.lock().unwrap().is_empty()).then_some(())).await;
+    manager.engage(cluster(&runtime, &manager, "t1").await);
+    clock.settle().await;
+    assert_eq!(copies(&fine).await, BTreeMap::new(), "the only worker waits");
+    clock.advance_and_settle(Duration::from_secs(5)).await;
+    until(async || (copies(&fine).await == expected(3, "fine")).then_some(())).await;
+    clock.advance_and_settle(Duration::from_secs(60)).await;
+    assert_eq!(begun.lock().unwrap().len(), 1, "one at a time of each cluster");
+    // When the slow one ends, there is one worker again.
+    let ending = {
+        let manager = manager.clone();
+        runtime.env().spawn("disengage", async move { manager.disengage(&"t0".into()).await })
+    };
+    until(async || (state_of(&manager, "t0") == Some(ClusterState::Disengaging)).then_some(())).await;
+    clock.settle().await;
+    clock.advance_and_settle(Duration::from_secs(1)).await;
+    ending.await.unwrap().unwrap_err();
+    let workers = || {
+        let tasks = runtime.env().tasks();
+        tasks
+            .iter()
+            .filter(|task| &*task.name == "controller configmap")
+            .map(|task| task.running())
+            .sum::<usize>()
+    };
+    until(async || (workers() == 1).then_some(())).await;
+    running.stop().await;
+    runtime.stop().await.unwrap();
+}
+
+#[tokio::test]
 async fn other_credentials_are_engaged_anew_and_flapping_costs_backoff() {
     let (env, clock) = Env::simulated(6);
     let runtime = k1s::Runtime::builder().env(env).start().await.unwrap();

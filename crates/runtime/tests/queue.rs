@@ -2,14 +2,18 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
-use std::{num::NonZeroU32, sync::Arc, time::Duration};
+use std::{
+    num::{NonZeroU32, NonZeroUsize},
+    sync::Arc,
+    time::Duration,
+};
 
 use k1s_env::{Env, VirtualClock};
 use k1s_runtime::{
     ObjectKey,
     queue::{
-        AddOptions, Cause, CauseEvent, Causes, Fairness, Item, Key, LOW_PRIORITY, Queue, QueueOptions,
-        QueueState, RateLimiter,
+        AddOptions, Cause, CauseEvent, Causes, Fairness, FlowFn, Item, Key, LOW_PRIORITY, Queue,
+        QueueOptions, QueueState, RateLimiter,
     },
 };
 
@@ -454,6 +458,103 @@ fn low_priority_does_not_starve_under_high_priority_load() {
     assert_eq!(handouts_until_low_is_done(every(3), 1000), Some(30));
     assert_eq!(handouts_until_low_is_done(every(1), 1000), Some(10));
     assert_eq!(handouts_until_low_is_done(Fairness::Strict, 1000), None);
+}
+
+/// A queue whose keys are of the flow in their first letter.
+fn queue_with_flows(fairness: Fairness) -> Queue<&'static str> {
+    let flows: FlowFn<&str> = Arc::new(|key| u64::from(key.as_bytes()[0]));
+    queue_with(QueueOptions { fairness, flows: Some(flows), ..QueueOptions::named("test") }).0
+}
+
+fn taken(queue: &Queue<&'static str>) -> Vec<&'static str> {
+    std::iter::from_fn(|| Some(*queue.try_next()?.key())).collect()
+}
+
+#[test]
+fn flows_of_the_same_priority_take_turns() {
+    let queue = queue_with_flows(Fairness::Strict);
+    for key in ["a1", "a2", "a3", "a4", "b1", "b2", "c1"] {
+        queue.add(key);
+    }
+    queue.add_with(priority(1), "a0");
+    queue.add_with(priority(LOW_PRIORITY), "d1");
+    assert_eq!(taken(&queue), ["a0", "a1", "b1", "c1", "a2", "b2", "a3", "a4", "d1"]);
+    // A flow that comes while others have their turns waits for one turn of each.
+    for key in ["a1", "a2", "a3", "b1", "b2", "b3"] {
+        queue.add(key);
+    }
+    assert_eq!((*queue.try_next().unwrap().key(), *queue.try_next().unwrap().key()), ("a1", "b1"));
+    queue.add("c1");
+    queue.add("c2");
+    assert_eq!(taken(&queue), ["a2", "b2", "c1", "a3", "b3", "c2"]);
+    assert!(queue.is_empty() && queue.try_next().is_none());
+}
+
+#[test]
+fn keys_of_flows_can_be_removed_and_raised() {
+    let queue = queue_with_flows(Fairness::Strict);
+    for key in ["a1", "a2", "b1", "b2", "c1", "c2"] {
+        queue.add(key);
+    }
+    assert_eq!(queue.retain(|key| !key.starts_with('a')), 2);
+    assert!(queue.remove(&"b1"));
+    queue.add_with(priority(1), "c2");
+    assert_eq!(queue.depth(), [(1, 1), (0, 2)]);
+    queue.add("a3");
+    assert_eq!(taken(&queue), ["c2", "a3", "b2", "c1"]);
+    assert_eq!(queue.len(), 0);
+}
+
+#[test]
+fn the_oldest_key_of_any_flow_has_its_share() {
+    let queue = queue_with_flows(Fairness::OldestEvery(NonZeroU32::new(2).unwrap()));
+    for key in ["a1", "a2", "a3", "a4", "b1", "c1"] {
+        queue.add(key);
+    }
+    // Every second handout that passes over the oldest goes to it.
+    assert_eq!(taken(&queue), ["a1", "b1", "a2", "c1", "a3", "a4"]);
+}
+
+#[test]
+fn a_flow_has_at_most_so_many_keys_in_progress() {
+    let flows: FlowFn<&str> = Arc::new(|key| u64::from(key.as_bytes()[0]));
+    let max_per_flow = NonZeroUsize::new(2);
+    let options = QueueOptions { flows: Some(flows), max_per_flow, ..QueueOptions::named("test") };
+    let (queue, ..) = queue_with(options);
+    for key in ["a1", "a2", "a3", "a4"] {
+        queue.add_with(priority(1), key);
+    }
+    queue.add("b1");
+    let taken: Vec<_> = std::iter::from_fn(|| queue.try_next()).collect();
+    assert_eq!(taken.iter().map(|item| *item.key()).collect::<Vec<_>>(), ["a1", "a2", "b1"]);
+    assert_eq!((queue.len(), queue.state().is_idle()), (2, false));
+    // Removed while blocked; and added again while in progress.
+    assert!(queue.remove(&"a3"));
+    queue.add("a1");
+    assert!(queue.try_next().is_none());
+    drop(taken);
+    let taken: Vec<_> = std::iter::from_fn(|| queue.try_next()).collect();
+    assert_eq!(taken.iter().map(|item| *item.key()).collect::<Vec<_>>(), ["a4", "a1"]);
+    drop(taken);
+    assert!(queue.is_empty() && queue.state().is_idle());
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn a_worker_waits_for_a_flow_that_is_at_its_limit() {
+    let flows: FlowFn<&str> = Arc::new(|key| u64::from(key.as_bytes()[0]));
+    let options = QueueOptions {
+        flows: Some(flows),
+        max_per_flow: NonZeroUsize::new(1),
+        ..QueueOptions::named("test")
+    };
+    let (queue, ..) = queue_with(options);
+    queue.add("a1");
+    queue.add("a2");
+    let first = queue.try_next().unwrap();
+    let mut next = std::pin::pin!(queue.next());
+    assert!(futures_util::poll!(next.as_mut()).is_pending());
+    drop(first);
+    assert_eq!(next.await.map(|item| *item.key()), Some("a2"));
 }
 
 #[test]

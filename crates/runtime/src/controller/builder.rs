@@ -227,19 +227,21 @@ impl<R: Key, P: sealed::State> Builder<R, P> {
         };
         let name: Arc<str> = name.into();
         let env = manager.env();
+        let kind = primary.map(OwnerKind::group_kind);
+        let settings = Settings::of(&options, manager.controller_defaults(), kind.as_ref());
         let flows = clusters.clone().map(|clusters| -> FlowFn<R> { Arc::new(move |key| clusters.flow(key)) });
         let queue = Queue::new(
             env,
             QueueOptions {
                 name: Arc::clone(&name),
-                rate_limiter: Arc::clone(&options.rate_limiter),
+                rate_limiter: options.rate_limiter,
                 metrics: Some(manager.queue_metrics().clone()),
                 fairness: options.fairness,
+                max_per_flow: flows.as_ref().map(|_| settings.max_concurrent_reconciles),
                 flows,
             },
         );
-        let kind = primary.map(OwnerKind::group_kind);
-        let options = Settings::of(&options, manager.controller_defaults(), kind.as_ref());
+        let options = settings;
         let metrics = manager.controller_metrics().controller(&name, options.max_concurrent_reconciles.get());
         let (reconciles, events) = super::components(manager.work(), &name);
         let inner = Arc::new(Inner {

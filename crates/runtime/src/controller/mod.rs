@@ -25,7 +25,7 @@ use tokio_util::sync::CancellationToken;
 
 pub use self::{
     builder::{AfterFor, BeforeFor, BuildError, Builder, MayCallFor, MayCallOwns},
-    clusters::RequestClusters,
+    clusters::{RequestClusters, Substitutes},
     options::{ControllerDefaults, ControllerOptions},
 };
 use self::{metrics::OfController, options::Settings};

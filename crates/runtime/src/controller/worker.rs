@@ -1,6 +1,7 @@
 //! Takes requests from the queue and reconciles them.
 
 use std::{
+    future::Future,
     ops::ControlFlow,
     panic::AssertUnwindSafe,
     pin::pin,
@@ -8,12 +9,13 @@ use std::{
     time::Duration,
 };
 
-use futures_util::FutureExt as _;
-use k1s_env::{Description, Stall, WorkGuard};
+use futures_util::{FutureExt as _, future::BoxFuture};
+use k1s_env::{Description, Stall, Task, WorkGuard};
+use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
-use super::{ControllerError, Inner, NOT_TOKIOS_CLOCK};
+use super::{ControllerError, Inner, NOT_TOKIOS_CLOCK, Substitutes};
 use crate::{
     Action, BoxError, Context, TerminalError,
     cluster::Cluster,
@@ -44,32 +46,20 @@ pub(super) async fn run<R: Key>(
 ) -> Result<(), ControllerError> {
     let count = controller.options.max_concurrent_reconciles.get();
     tracing::info!(controller = %controller.name, workers = count, "Starting workers");
-    let mut workers = Vec::with_capacity(count);
-    let failed = CancellationToken::new();
-    for _ in 0..count {
-        let (controller, failed) = (Arc::clone(controller), failed.clone());
-        let name = format!("controller {}", controller.name);
-        workers.push(controller.env.clone().spawn(name, async move {
-            // Panics of the reconciler are caught in each run; this catches those of a rate limiter.
-            let ended = AssertUnwindSafe(work(&controller)).catch_unwind().await;
-            let result = ended.unwrap_or_else(|panic| {
-                let message = format!("panic: {} [recovered]", message(&*panic));
-                Err(ControllerError::Panic { controller: Arc::clone(&controller.name), message })
-            });
-            if result.is_err() {
-                failed.cancel();
-            }
-            result
-        }));
-    }
+    let crew = Arc::new(Crew {
+        controller: Arc::clone(controller),
+        failed: CancellationToken::new(),
+        substitutes: Mutex::default(),
+    });
+    let workers: Vec<Worker> = (0..count).map(|_| Crew::hire(&crew, None)).collect();
     controller.working.cancel();
     tokio::select! {
         () = stop.cancelled() => {}
-        () = failed.cancelled() => {}
+        () = crew.failed.cancelled() => {}
     }
     controller.queue.shut_down();
     let mut result = Ok(());
-    for worker in workers {
+    for worker in workers.into_iter().chain(std::iter::from_fn(|| crew.substitutes.lock().pop())) {
         if let Ok(ended) = worker.await {
             result = result.and(ended);
         }
@@ -78,31 +68,113 @@ pub(super) async fn run<R: Key>(
     result
 }
 
-async fn work<R: Key>(controller: &Inner<R>) -> Result<(), ControllerError> {
+type Worker = Task<Result<(), ControllerError>>;
+
+/// The workers of a controller.
+struct Crew<R: Key> {
+    controller: Arc<Inner<R>>,
+    /// Cancelled if one of them fails.
+    failed: CancellationToken,
+    /// Those that replace a worker whose run takes long.
+    substitutes: Mutex<Vec<Worker>>,
+}
+
+impl<R: Key> Crew<R> {
+    /// A new worker; it ends when the queue is closed or, after its current run, when it is retired.
+    fn hire(crew: &Arc<Crew<R>>, retired: Option<CancellationToken>) -> Worker {
+        let (crew, env) = (Arc::clone(crew), crew.controller.env.clone());
+        env.spawn(format!("controller {}", crew.controller.name), async move {
+            // Panics of the reconciler are caught in each run; this catches those of a rate limiter.
+            let ended = AssertUnwindSafe(Crew::work(&crew, retired)).catch_unwind().await;
+            let result = ended.unwrap_or_else(|panic| {
+                let message = format!("panic: {} [recovered]", message(&*panic));
+                Err(ControllerError::Panic { controller: Arc::clone(&crew.controller.name), message })
+            });
+            if result.is_err() {
+                crew.failed.cancel();
+            }
+            result
+        })
+    }
+
+    /// Boxed, since a worker may hire another one.
+    fn work(
+        crew: &Arc<Crew<R>>,
+        retired: Option<CancellationToken>,
+    ) -> BoxFuture<'_, Result<(), ControllerError>> {
+        Box::pin(async move {
+            match retired {
+                None => work(crew, None).await,
+                Some(retired) => work(crew, Some(&retired)).await,
+            }
+        })
+    }
+
+    /// Waits for a run. If it takes long and there are several clusters, another worker takes requests meanwhile.
+    async fn wait_for<T>(crew: &Arc<Crew<R>>, run: impl Future<Output = T>) -> T {
+        let controller = &crew.controller;
+        let mut run = pin!(run);
+        let Some(Substitutes { after, max }) = controller.clusters.as_ref().and_then(|one| one.substitutes())
+        else {
+            return run.await;
+        };
+        tokio::select! {
+            biased;
+            ended = &mut run => return ended,
+            () = controller.env.sleep(after) => {}
+        }
+        let retired = CancellationToken::new();
+        {
+            let mut substitutes = crew.substitutes.lock();
+            substitutes.retain(|substitute| !substitute.is_finished());
+            if substitutes.len() < max && !controller.queue.is_shut_down() {
+                substitutes.push(Crew::hire(crew, Some(retired.clone())));
+            }
+        }
+        let _retires = retired.drop_guard();
+        run.await
+    }
+}
+
+async fn work<R: Key>(
+    crew: &Arc<Crew<R>>,
+    retired: Option<&CancellationToken>,
+) -> Result<(), ControllerError> {
+    let controller = &*crew.controller;
     // One token for all runs, until a reconciler cancels it: creating one takes a lock that all workers share. With a
     // timeout, runs are cancelled individually, and each has its own token.
     let mut cancelled = controller.give_up.child_token();
     let own_token = controller.options.reconciliation_timeout.is_some();
-    let mut next = controller.queue.next().await;
-    while let Some(item) = next {
+    let mut done = None;
+    loop {
+        let next = async {
+            match done.take() {
+                None => controller.queue.next().await,
+                Some(item) => controller.queue.next_after(item).await,
+            }
+        };
+        let next = match retired {
+            None => next.await,
+            Some(retired) => retired.run_until_cancelled(next).await.flatten(),
+        };
+        let Some(item) = next else { return Ok(()) };
         let Some(cluster) = controller.cluster_of(item.key()) else {
             // Its cluster is gone, and with it everything there is to do.
             controller.queue.forget(item.key());
-            next = controller.queue.next_after(item).await;
+            done = Some(item);
             continue;
         };
         // Tracked from here on. A request that the tracker rejects is queued again by the initial list of the next start.
         let Ok(guard) = controller.reconciles.begin(Description::debug(item.key().clone())) else {
-            next = controller.queue.next_after(item).await;
+            done = Some(item);
             continue;
         };
         if own_token || cancelled.is_cancelled() {
             cancelled = controller.give_up.child_token();
         }
-        let item = reconcile(controller, cluster, item, guard, &cancelled).await?;
-        next = controller.queue.next_after(item).await;
+        let run = reconcile(controller, cluster, item, guard, &cancelled);
+        done = Some(Crew::wait_for(crew, run).await?);
     }
-    Ok(())
 }
 
 /// Runs the reconciler for a key, and requeues the key according to the outcome. The queue does not hand out the key again

@@ -3,6 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 
 use super::{
+    flows::Flows,
     list::{Chain, List},
     slots::{Slot, Slots},
 };
@@ -62,23 +63,27 @@ impl Band {
         }
     }
 
-    /// The next key, if there is one.
-    pub(super) fn head(&mut self) -> Option<Slot> {
+    /// The next key, if there is one whose flow is not at its limit.
+    pub(super) fn head(&mut self, flows: &Flows) -> Option<Slot> {
         if self.len == 0 {
             return None;
         }
         match &mut self.order {
             Order::Arrival(list) => Some(list.head),
-            Order::Turns(turns) => loop {
-                let flow = *turns.next.front()?;
-                match turns.lists.get(&flow) {
-                    Some(list) if list.len > 0 => return Some(list.head),
-                    _ => {
-                        turns.next.pop_front();
-                        turns.lists.remove(&flow);
+            Order::Turns(turns) => {
+                for _ in 0..turns.next.len() {
+                    let flow = *turns.next.front()?;
+                    match turns.lists.get(&flow) {
+                        Some(list) if list.len > 0 && flows.is_full(flow) => turns.next.rotate_left(1),
+                        Some(list) if list.len > 0 => return Some(list.head),
+                        _ => {
+                            turns.next.pop_front();
+                            turns.lists.remove(&flow);
+                        }
                     }
                 }
-            },
+                None
+            }
         }
     }
 

@@ -3,13 +3,17 @@
 //! Every operation is given the time, and first promotes the keys that are due. So it does not matter when due times are
 //! checked: the outcome is the same as if each key had become ready exactly when it was due.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    num::NonZeroUsize,
+};
 
 use k1s_env::Instant;
 
 use super::{
     Causes, Fairness, FlowFn, Key, QueueState, WaitingKeys,
     band::Band,
+    flows::Flows,
     list::{Chain, List},
     metrics::{Counters, Snapshot},
     slots::{Again, Entry, Links, NIL, Place, Processing, Slot, Slots},
@@ -17,6 +21,9 @@ use super::{
 
 /// Number of priorities that keep an empty list: programs use the same few priorities repeatedly.
 const MAX_EMPTY_BANDS: usize = 8;
+
+/// Maximum number of keys that are passed over in the search for the oldest one whose flow is not at its limit.
+const MAX_BLOCKED_PASSED: usize = 100;
 
 pub(super) struct Core<R> {
     slots: Slots<R>,
@@ -31,7 +38,9 @@ pub(super) struct Core<R> {
     /// The keys that are handed out, and since when.
     processing: Vec<(Slot, Instant)>,
     fairness: Fairness,
-    flows: Option<FlowFn<R>>,
+    flow_of: Option<FlowFn<R>>,
+    /// Unused in a queue without flows.
+    flows: Flows,
     /// Handouts in a row that passed over the oldest key.
     passed_over: u32,
     /// Wraps around, which may swap two keys that are due at the same nanosecond.
@@ -87,7 +96,11 @@ pub(super) struct Retained<R> {
 }
 
 impl<R: Key> Core<R> {
-    pub(super) fn new(fairness: Fairness, flows: Option<FlowFn<R>>) -> Core<R> {
+    pub(super) fn new(
+        fairness: Fairness,
+        flow_of: Option<FlowFn<R>>,
+        max_per_flow: Option<NonZeroUsize>,
+    ) -> Core<R> {
         Core {
             slots: Slots::new(),
             bands: BTreeMap::new(),
@@ -96,7 +109,8 @@ impl<R: Key> Core<R> {
             retrying: 0,
             processing: Vec::new(),
             fairness,
-            flows,
+            flow_of,
+            flows: Flows::new(max_per_flow),
             passed_over: 0,
             next_number: 0,
             activity: 0,
@@ -205,6 +219,9 @@ impl<R: Key> Core<R> {
         };
         let key = self.slots.entry(slot).key.clone();
         self.unlink_ready(slot);
+        if self.flow_of.is_some() {
+            self.flows.begin(self.flow(slot));
+        }
         let position = self.processing.len() as u32;
         self.processing.push((slot, now));
         self.activity += 1;
@@ -223,9 +240,9 @@ impl<R: Key> Core<R> {
 
     /// The next key to hand out.
     fn choose(&mut self) -> Option<Slot> {
-        let oldest = self.age.head;
-        let (_, band) = self.bands.iter_mut().rev().find(|(_, band)| band.len > 0)?;
-        let head = band.head()?;
+        let oldest = self.oldest();
+        let (flows, bands) = (&self.flows, self.bands.values_mut().rev());
+        let (head, band) = bands.filter_map(|band| Some((band.head(flows)?, band))).next()?;
         if head == oldest {
             self.passed_over = 0;
             band.end_turn();
@@ -233,7 +250,7 @@ impl<R: Key> Core<R> {
         }
         self.passed_over = self.passed_over.saturating_add(1);
         match self.fairness {
-            Fairness::OldestEvery(turns) if self.passed_over >= turns.get() => {
+            Fairness::OldestEvery(turns) if self.passed_over >= turns.get() && oldest != NIL => {
                 self.passed_over = 0;
                 Some(oldest)
             }
@@ -244,6 +261,24 @@ impl<R: Key> Core<R> {
         }
     }
 
+    /// The key that has been ready for the longest time, of those that may be handed out; `NIL` if it is hard to find.
+    fn oldest(&self) -> Slot {
+        let mut slot = self.age.head;
+        if self.flows.blocked() == 0 {
+            return slot;
+        }
+        for _ in 0..MAX_BLOCKED_PASSED {
+            if slot == NIL || !self.flows.is_full(self.flow(slot)) {
+                return slot;
+            }
+            slot = match &self.slots.entry(slot).place {
+                Place::Ready(links) => links.age.next,
+                _ => NIL,
+            };
+        }
+        NIL
+    }
+
     /// Ends the run of a key that was handed out.
     pub(super) fn done(&mut self, now: Instant, slot: Slot) {
         self.promote(now);
@@ -252,6 +287,9 @@ impl<R: Key> Core<R> {
             unreachable!("slot {slot} was handed out and is not processed")
         };
         let since = entry.since;
+        if self.flow_of.is_some() {
+            self.flows.end(self.flow(slot));
+        }
         self.activity += 1;
         let (_, started) = self.processing.swap_remove(processing.position as usize);
         self.counters.worked.observe(now - started);
@@ -356,7 +394,7 @@ impl<R: Key> Core<R> {
 
     /// Number of keys that could be handed out now.
     pub(super) fn available(&self) -> usize {
-        self.age.len
+        self.age.len - self.flows.blocked()
     }
 
     /// When the next delayed key is due.
@@ -486,17 +524,23 @@ impl<R: Key> Core<R> {
 
     /// The flow of a key; the same for all in a queue without flows.
     fn flow(&self, slot: Slot) -> u64 {
-        self.flows.as_ref().map_or(0, |flow| flow(&self.slots.entry(slot).key))
+        self.flow_of.as_ref().map_or(0, |flow| flow(&self.slots.entry(slot).key))
     }
 
     fn push_band(&mut self, slot: Slot, priority: i32) {
-        let (flow, flows) = (self.flow(slot), self.flows.is_some());
+        let (flow, flows) = (self.flow(slot), self.flow_of.is_some());
+        if flows {
+            self.flows.add_ready(flow);
+        }
         let band = self.bands.entry(priority).or_insert_with(|| Band::new(flows));
         band.push_back(&mut self.slots, flow, slot);
     }
 
     fn unlink_band(&mut self, slot: Slot, priority: i32) {
         let flow = self.flow(slot);
+        if self.flow_of.is_some() {
+            self.flows.remove_ready(flow);
+        }
         if let Some(band) = self.bands.get_mut(&priority) {
             band.unlink(&mut self.slots, flow, slot);
             if band.len == 0 && self.bands.len() > MAX_EMPTY_BANDS {

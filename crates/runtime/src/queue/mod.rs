@@ -24,6 +24,7 @@
 mod band;
 mod cause;
 mod core;
+mod flows;
 mod item;
 mod limiter;
 mod list;

@@ -1,6 +1,11 @@
 //! The options of a queue and of an add.
 
-use std::{fmt, num::NonZeroU32, sync::Arc, time::Duration};
+use std::{
+    fmt,
+    num::{NonZeroU32, NonZeroUsize},
+    sync::Arc,
+    time::Duration,
+};
 
 use super::{Causes, ExponentialLimiter, Key, QueueMetrics, RateLimiter};
 
@@ -23,6 +28,8 @@ pub struct QueueOptions<R> {
     ///
     /// It is called with the queue locked, and must return the same number for the same key.
     pub flows: Option<FlowFn<R>>,
+    /// Maximum number of keys of a flow that are processed at once. Unlimited by default.
+    pub max_per_flow: Option<NonZeroUsize>,
 }
 
 impl<R: Key> QueueOptions<R> {
@@ -40,6 +47,7 @@ impl<R: Key> Default for QueueOptions<R> {
             metrics: None,
             fairness: Fairness::default(),
             flows: None,
+            max_per_flow: None,
         }
     }
 }
@@ -52,6 +60,7 @@ impl<R> Clone for QueueOptions<R> {
             metrics: self.metrics.clone(),
             fairness: self.fairness,
             flows: self.flows.clone(),
+            max_per_flow: self.max_per_flow,
         }
     }
 }

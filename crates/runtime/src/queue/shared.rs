@@ -79,9 +79,14 @@ impl<R: Key> Shared<R> {
     }
 
     fn assemble(env: &Env, options: QueueOptions<R>, forward: Option<Forward<R>>) -> Arc<Shared<R>> {
-        let QueueOptions { name, rate_limiter, metrics, fairness, flows } = options;
+        let QueueOptions { name, rate_limiter, metrics, fairness, flows, max_per_flow } = options;
         let metrics = metrics.map(|metrics| metrics.queue(&name));
-        let state = State { core: Core::new(fairness, flows), waiting: 0, timekeeper: false, woken: false };
+        let state = State {
+            core: Core::new(fairness, flows, max_per_flow),
+            waiting: 0,
+            timekeeper: false,
+            woken: false,
+        };
         let shared = Arc::new(Shared {
             env: env.clone(),
             name,

@@ -1,0 +1,259 @@
+//! Clusters that come, go, fail and restart, under a simulated clock: in the end, every live cluster has what a single-cluster
+//! run gives.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+
+mod common;
+
+use std::{
+    collections::BTreeMap,
+    convert::Infallible,
+    future::pending,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicU8, Ordering},
+    },
+    time::Duration,
+};
+
+use common::{copies, copy, map, maps, start};
+use k1s::{
+    Action, BoxError, Connect, Context, Controller as SingleController, IdleOptions, Manager, ManagerOptions,
+    Request, Runtime,
+    env::{Env, VirtualClock},
+    k8s_openapi::api::core::v1::ConfigMap,
+    kind,
+    kube::{
+        self,
+        api::{DeleteParams, PostParams},
+        client::Body,
+    },
+    multicluster::{
+        Cluster, ClusterName, Controller, MultiClusterManager, MultiClusterOptions, providers::Connection,
+    },
+};
+use k1s_runtime::ControllerOptions;
+
+/// How a cluster answers.
+const FINE: u8 = 0;
+const REFUSES: u8 = 1;
+const HANGS: u8 = 2;
+
+/// A cluster whose answers can be made to fail.
+struct Flaky {
+    inner: Connection,
+    mode: Arc<AtomicU8>,
+}
+
+impl Connect for Flaky {
+    fn client(&self) -> kube::Client {
+        let (inner, mode) = (self.inner.client(), Arc::clone(&self.mode));
+        let service = tower::service_fn(move |request: http::Request<Body>| {
+            let (inner, mode) = (inner.clone(), mode.load(Ordering::Relaxed));
+            async move {
+                match mode {
+                    FINE => Ok::<_, BoxError>(inner.send(request).await?),
+                    REFUSES => Err("connection refused".into()),
+                    _ => {
+                        pending::<Infallible>().await;
+                        Err("never".into())
+                    }
+                }
+            }
+        });
+        kube::Client::new(service, "default")
+    }
+}
+
+/// Copies sources, also if their copy has changed.
+async fn repair(request: Request, context: Context) -> Result<Action, BoxError> {
+    let source = request.name().strip_prefix("copy-").unwrap_or(request.name());
+    copy(Request::new(request.namespace(), source), context).await
+}
+
+struct World {
+    runtime: Runtime,
+    clock: VirtualClock,
+    manager: MultiClusterManager,
+    modes: BTreeMap<String, Arc<AtomicU8>>,
+    /// Whether each cluster is meant to be engaged.
+    wanted: BTreeMap<String, bool>,
+    /// What single flight means: no request runs twice at a time.
+    running: Arc<Mutex<BTreeMap<String, u32>>>,
+}
+
+const CLUSTERS: u64 = 5;
+const OBJECTS: u64 = 6;
+
+impl World {
+    async fn new(seed: u64) -> World {
+        let (env, clock) = Env::simulated(seed);
+        let runtime = Runtime::builder().env(env).start().await.unwrap();
+        let options = MultiClusterOptions::new().with_disengage_timeout(Duration::from_secs(5));
+        let manager = MultiClusterManager::new(&runtime, ManagerOptions::local(), options).unwrap();
+        let running = Arc::new(Mutex::new(BTreeMap::<String, u32>::new()));
+        let counts = Arc::clone(&running);
+        Controller::managed_by(&manager)
+            .for_(kind::<ConfigMap>())
+            .with_options(ControllerOptions {
+                reconciliation_timeout: Some(Duration::from_secs(30)),
+                ..ControllerOptions::concurrent(3)
+            })
+            .complete(move |request: Request, context: Context| {
+                let counts = Arc::clone(&counts);
+                async move {
+                    let key = format!("{}/{request}", context.cluster().name());
+                    let _running = Counted::new(&counts, key);
+                    repair(request, context).await
+                }
+            })
+            .unwrap();
+        let names: Vec<String> = (0..CLUSTERS).map(|number| format!("t{number}")).collect();
+        for name in &names {
+            runtime.server().create_tenant(name).await.unwrap();
+        }
+        let modes = names.iter().map(|name| (name.clone(), Arc::default())).collect();
+        let wanted = names.iter().map(|name| (name.clone(), false)).collect();
+        World { runtime, clock, manager, modes, wanted, running }
+    }
+
+    async fn cluster(&self, name: &str) -> Cluster {
+        let inner = self.runtime.tenant_connector()(ClusterName::new(name)).await.unwrap();
+        let connect = Flaky { inner, mode: Arc::clone(&self.modes[name]) };
+        Cluster::new(name, &connect, self.manager.cluster_options())
+    }
+
+    async fn step(&mut self) {
+        let env = self.runtime.env().clone();
+        let name = format!("t{}", env.random_below(CLUSTERS));
+        match env.random_below(10) {
+            0 | 1 => {
+                self.manager.engage(self.cluster(&name).await);
+                self.wanted.insert(name, true);
+            }
+            2 => {
+                let (manager, own) = (self.manager.clone(), ClusterName::new(name.as_str()));
+                // In the background: running reconciles may hang for as long as they are given.
+                drop(env.spawn("disengage", async move { drop(manager.disengage(&own).await) }));
+                self.wanted.insert(name, false);
+            }
+            3 => {
+                let mode = [FINE, REFUSES, HANGS][env.random_below(3) as usize];
+                self.modes[&name].store(mode, Ordering::Relaxed);
+            }
+            4..=8 => {
+                let client = self.runtime.tenant_client(&name).await.unwrap();
+                let object = format!("src-{}", env.random_below(OBJECTS));
+                let value = env.random_below(1000).to_string();
+                // Whatever exists at that time.
+                let written = maps(client.clone())
+                    .replace(&object, &PostParams::default(), &map(&object, &value))
+                    .await;
+                if written.is_err() {
+                    maps(client).create(&PostParams::default(), &map(&object, &value)).await.unwrap();
+                } else if env.random_below(6) == 0 {
+                    let copy = format!("copy-{object}");
+                    let _ = maps(client).delete(&copy, &DeleteParams::default()).await;
+                }
+            }
+            _ => {
+                let by = env.random_below(3000);
+                self.clock.advance_and_settle(Duration::from_millis(by)).await;
+            }
+        }
+        self.clock.settle().await;
+    }
+
+    /// Everything answers again; engaged is what was meant to be, however long that has to wait.
+    async fn heal(&mut self) {
+        for mode in self.modes.values() {
+            mode.store(FINE, Ordering::Relaxed);
+        }
+        for (name, wanted) in self.wanted.clone() {
+            let engaged = || self.manager.cluster(&name.as_str().into()).is_some();
+            for _ in 0..2000 {
+                if engaged() == wanted && !self.is_busy() {
+                    break;
+                }
+                self.clock.advance_and_settle(Duration::from_secs(1)).await;
+            }
+            assert_eq!(engaged(), wanted, "{name}: {:?}", self.manager.clusters());
+        }
+        // Retries after errors wait for the clock.
+        for _ in 0..300 {
+            self.clock.advance_and_settle(Duration::from_secs(10)).await;
+        }
+    }
+
+    fn is_busy(&self) -> bool {
+        self.manager
+            .clusters()
+            .iter()
+            .any(|cluster| cluster.state == k1s::multicluster::ClusterState::Disengaging)
+    }
+}
+
+/// Counts the runs of a request, and fails if there are two at a time.
+struct Counted {
+    counts: Arc<Mutex<BTreeMap<String, u32>>>,
+    key: String,
+}
+
+impl Counted {
+    fn new(counts: &Arc<Mutex<BTreeMap<String, u32>>>, key: String) -> Counted {
+        *counts.lock().unwrap().entry(key.clone()).or_default() += 1;
+        Counted { counts: Arc::clone(counts), key }
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        let mut counts = self.counts.lock().unwrap();
+        let count = counts.get_mut(&self.key).unwrap();
+        *count -= 1;
+        // Two at a time are left over as a count that the test sees.
+        if *count == 0 {
+            counts.remove(&self.key);
+        } else {
+            counts.insert(format!("twice at a time: {}", self.key), 1);
+        }
+    }
+}
+
+/// What a manager for that tenant alone makes of it, from the same sources.
+async fn alone(runtime: &Runtime, name: &str) -> BTreeMap<String, String> {
+    let connection = runtime.tenant_connector()(ClusterName::new(name)).await.unwrap();
+    let manager = Manager::new(&*connection, ManagerOptions::local()).unwrap();
+    SingleController::managed_by(&manager).for_(kind::<ConfigMap>()).complete(repair).unwrap();
+    let report = manager.run_until_idle(IdleOptions::default()).await.unwrap();
+    assert_eq!(report.writes, 0, "{name}: there was something left to do");
+    copies(&connection.client()).await
+}
+
+async fn run(seed: u64) {
+    let mut world = World::new(seed).await;
+    let running = start(&world.manager);
+    for _ in 0..60 {
+        world.step().await;
+    }
+    world.heal().await;
+    for (name, wanted) in &world.wanted {
+        if *wanted {
+            let client = world.runtime.tenant_client(name).await.unwrap();
+            let before = copies(&client).await;
+            assert_eq!(alone(&world.runtime, name).await, before, "seed {seed}, cluster {name}");
+        }
+    }
+    assert_eq!(*world.running.lock().unwrap(), BTreeMap::new(), "seed {seed}");
+    running.stop().await;
+    world.runtime.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn every_live_cluster_converges() {
+    let seeds = std::env::var("K1S_SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(8);
+    let first = std::env::var("K1S_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(0);
+    for seed in first..first + seeds {
+        run(seed).await;
+    }
+}
