@@ -68,10 +68,45 @@ impl MultiClusterOptions {
         self
     }
 
+    /// Sets [`answer_within`](Self::answer_within).
+    #[must_use]
+    pub fn with_answer_within(mut self, limit: Duration) -> MultiClusterOptions {
+        self.answer_within = limit;
+        self
+    }
+
+    /// Sets [`slow_after`](Self::slow_after).
+    #[must_use]
+    pub fn with_slow_after(mut self, after: Duration) -> MultiClusterOptions {
+        self.slow_after = after;
+        self
+    }
+
+    /// Sets [`max_slow`](Self::max_slow).
+    #[must_use]
+    pub fn with_max_slow(mut self, max: usize) -> MultiClusterOptions {
+        self.max_slow = max;
+        self
+    }
+
     /// Sets [`ready_needs_clusters`](Self::ready_needs_clusters).
     #[must_use]
     pub fn with_ready_needs_clusters(mut self, needed: bool) -> MultiClusterOptions {
         self.ready_needs_clusters = needed;
+        self
+    }
+
+    /// Sets [`stable_after`](Self::stable_after).
+    #[must_use]
+    pub fn with_stable_after(mut self, after: Duration) -> MultiClusterOptions {
+        self.stable_after = after;
+        self
+    }
+
+    /// Sets [`backoff_initial`](Self::backoff_initial) and [`backoff_max`](Self::backoff_max).
+    #[must_use]
+    pub fn with_backoff(mut self, initial: Duration, max: Duration) -> MultiClusterOptions {
+        (self.backoff_initial, self.backoff_max) = (initial, max);
         self
     }
 }

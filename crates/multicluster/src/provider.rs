@@ -41,7 +41,7 @@ pub trait Engager: Send + Sync + 'static {
     ///
     /// If there is one of that name, that one is disengaged first, in the background: so a cluster is engaged anew with other
     /// credentials. The same cluster again changes nothing. A cluster that comes and goes often has to wait before it is engaged
-    /// ([`Backoff`](crate::MultiClusterOptions::backoff_initial)).
+    /// ([`backoff_initial`](crate::MultiClusterOptions::backoff_initial)).
     fn engage(&self, cluster: Cluster);
 
     /// Ends the work with a cluster, and waits for it: its sources are removed, its requests dropped, its running reconciles

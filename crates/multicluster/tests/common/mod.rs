@@ -92,15 +92,16 @@ pub async fn copy(request: Request, context: Context) -> Result<Action, BoxError
 
 /// Waits until a condition holds.
 pub async fn until<T>(mut check: impl AsyncFnMut() -> Option<T>) -> T {
+    let env = k1s::env::Env::system();
     let wait = async {
         loop {
             if let Some(found) = check().await {
                 return found;
             }
-            k1s::tokio::task::yield_now().await;
+            env.yield_now().await;
         }
     };
-    k1s::env::Env::system().timeout(Duration::from_secs(60), wait).await.expect("the condition holds in time")
+    env.timeout(Duration::from_secs(60), wait).await.expect("the condition holds in time")
 }
 
 pub fn idle() -> IdleOptions {
