@@ -41,6 +41,7 @@
 //! | [`Cache`] | shared informers that recover from failed watches, and include their client's own writes |
 //! | [`Client`] | reads from the cache, writes to the server; [`util`] has helpers for owners, finalizers, conditions, conflicts |
 //! | [`leader`] | leader election among replicas |
+//! | [`sharding`] | replicas that share a fleet of clusters, or the keys of a controller |
 //! | [`recorder`] | events for humans |
 //! | `webhook` | admission and conversion for your own kinds |
 //! | [`endpoint`], [`metrics`] | health, readiness, metrics, and the equivalent of Go's pprof |
@@ -71,6 +72,7 @@ pub mod predicate;
 pub mod queue;
 pub mod reconcile;
 pub mod recorder;
+pub mod sharding;
 pub mod source;
 #[cfg(feature = "tls")]
 pub mod tls;

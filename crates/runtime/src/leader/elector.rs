@@ -78,6 +78,17 @@ impl LeaderElector {
         self
     }
 
+    /// Adds labels and annotations to the Lease when it is acquired.
+    pub(crate) fn with_metadata(
+        mut self,
+        labels: impl IntoIterator<Item = (String, String)>,
+        annotations: impl IntoIterator<Item = (String, String)>,
+    ) -> LeaderElector {
+        self.lock.labels.extend(labels);
+        self.lock.annotations.extend(annotations);
+        self
+    }
+
     /// The holder identity that this candidate writes to the Lease.
     #[must_use]
     pub fn identity(&self) -> &str {
@@ -224,6 +235,7 @@ impl LeaderElector {
             begun.unwrap_or_else(|| Term::after(found.as_ref(), &self.identity, env.wall(), env.now()));
         let exists = found.is_some();
         let mut lease = found.unwrap_or_else(|| self.lock.blank());
+        self.lock.describe(&mut lease);
         term.renew(&mut lease, options.lease_seconds(), env.now());
         let sent = env.now();
         let answer = if exists { self.lock.update(&lease).await } else { self.lock.create(&lease).await };

@@ -1,6 +1,6 @@
 //! The Lease on the server. All writes are compare-and-swap.
 
-use std::{future::Future, time::Duration};
+use std::{collections::BTreeMap, future::Future, time::Duration};
 
 use k1s_env::Env;
 use k8s_openapi::api::coordination::v1;
@@ -14,12 +14,15 @@ use super::{LeaderElectionOptions, record::Lease};
 pub(super) struct LeaseLock {
     pub(super) env: Env,
     pub(super) options: LeaderElectionOptions,
+    /// Labels and annotations that an acquisition adds to the Lease.
+    pub(super) labels: BTreeMap<String, String>,
+    pub(super) annotations: BTreeMap<String, String>,
     api: Api<Lease>,
 }
 
 /// Why a call failed.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum CallError {
+pub(crate) enum CallError {
     /// The Lease was changed since it was read; nothing was written.
     #[error("the lease was changed by another client")]
     Conflict,
@@ -40,7 +43,7 @@ pub(super) enum CallError {
 impl LeaseLock {
     pub(super) fn new(client: Client, env: Env, options: LeaderElectionOptions) -> LeaseLock {
         let api = Api::namespaced_with(client, &options.namespace, &resource());
-        LeaseLock { env, options, api }
+        LeaseLock { env, options, labels: BTreeMap::new(), annotations: BTreeMap::new(), api }
     }
 
     /// `namespace/name`, for logs.
@@ -51,6 +54,16 @@ impl LeaseLock {
     /// A new Lease, not yet on the server.
     pub(super) fn blank(&self) -> Lease {
         Lease::new(&self.options.id, &resource()).within(&self.options.namespace)
+    }
+
+    /// Adds the labels and annotations to a Lease that is about to be acquired.
+    pub(super) fn describe(&self, lease: &mut Lease) {
+        if !self.labels.is_empty() {
+            lease.metadata.labels.get_or_insert_default().extend(self.labels.clone());
+        }
+        if !self.annotations.is_empty() {
+            lease.metadata.annotations.get_or_insert_default().extend(self.annotations.clone());
+        }
     }
 
     pub(super) async fn get(&self) -> Result<Option<Lease>, CallError> {
@@ -70,21 +83,34 @@ impl LeaseLock {
         self.call(self.api.replace(&self.options.id, &PostParams::default(), lease)).await
     }
 
-    /// Maximum duration of a call: leaves time for two more before the renew deadline.
     fn call_timeout(&self) -> Duration {
-        self.options.renew_deadline / 3
+        call_timeout(self.options.renew_deadline)
     }
 
     async fn call<T>(&self, call: impl Future<Output = kube::Result<T>>) -> Result<T, CallError> {
-        match self.env.timeout(self.call_timeout(), call).await {
-            Ok(Ok(answer)) => Ok(answer),
-            Ok(Err(error)) => Err(CallError::from(error)),
-            Err(elapsed) => Err(CallError::NoAnswer(format!("no response: {elapsed}"))),
-        }
+        bounded(&self.env, self.call_timeout(), call).await
     }
 }
 
-fn resource() -> ApiResource {
+/// Maximum duration of a call: leaves time for two more before the renew deadline.
+pub(crate) fn call_timeout(renew_deadline: Duration) -> Duration {
+    renew_deadline / 3
+}
+
+/// A call of at most this duration.
+pub(crate) async fn bounded<T>(
+    env: &Env,
+    limit: Duration,
+    call: impl Future<Output = kube::Result<T>>,
+) -> Result<T, CallError> {
+    match env.timeout(limit, call).await {
+        Ok(Ok(answer)) => Ok(answer),
+        Ok(Err(error)) => Err(CallError::from(error)),
+        Err(elapsed) => Err(CallError::NoAnswer(format!("no response: {elapsed}"))),
+    }
+}
+
+pub(crate) fn resource() -> ApiResource {
     ApiResource::erase::<v1::Lease>(&())
 }
 

@@ -40,10 +40,10 @@ mod elector;
 mod fence;
 mod identity;
 mod leadership;
-mod lock;
+pub(crate) mod lock;
 mod metrics;
 mod options;
-mod record;
+pub(crate) mod record;
 mod renewal;
 
 pub use elector::LeaderElector;

@@ -118,7 +118,7 @@ impl LeaderElectionOptions {
     }
 
     /// The validated options, with the namespace filled in.
-    pub(super) fn in_namespace(self) -> Result<LeaderElectionOptions, InvalidOptions> {
+    pub(crate) fn in_namespace(self) -> Result<LeaderElectionOptions, InvalidOptions> {
         self.resolved(Path::new(POD_NAMESPACE))
     }
 

@@ -10,7 +10,7 @@ use kube::api::DynamicObject;
 use serde_json::{Map, Value, json};
 
 /// A Lease as received from the server.
-pub(super) type Lease = DynamicObject;
+pub(crate) type Lease = DynamicObject;
 
 /// A leader's term, as recorded in the Lease. The acquire time makes terms of the same identity distinct.
 #[derive(Debug, Clone, PartialEq)]
@@ -71,7 +71,7 @@ pub(super) fn release(lease: &mut Lease, wall: SystemTime) {
 }
 
 /// The holder of a Lease, if any.
-pub(super) fn holder(lease: &Lease) -> Option<&str> {
+pub(crate) fn holder(lease: &Lease) -> Option<&str> {
     lease.data.get("spec").and_then(holder_in)
 }
 
@@ -105,7 +105,7 @@ fn spec_mut(lease: &mut Lease) -> &mut Map<String, Value> {
 /// The last Lease read, and when: the local time, on the monotonic clock. The times in the Lease come from another machine;
 /// they only show whether it was renewed.
 #[derive(Debug, Clone)]
-pub(super) struct Observation {
+pub(crate) struct Observation {
     spec: Value,
     seen: Instant,
 }
@@ -113,7 +113,7 @@ pub(super) struct Observation {
 impl Observation {
     /// Records a Lease that was read. An unchanged one keeps its age. Returns whether the Lease has changed since it was
     /// last read.
-    pub(super) fn update(this: &mut Option<Observation>, lease: &Lease, now: Instant) -> bool {
+    pub(crate) fn update(this: &mut Option<Observation>, lease: &Lease, now: Instant) -> bool {
         let spec = &lease.data["spec"];
         if this.as_ref().is_some_and(|known| known.spec == *spec) {
             return false;
@@ -122,7 +122,7 @@ impl Observation {
     }
 
     /// When the Lease expires, if it has a holder. `default` is the duration of a Lease that has none.
-    pub(super) fn held_until(&self, default: Duration) -> Option<Instant> {
+    pub(crate) fn held_until(&self, default: Duration) -> Option<Instant> {
         holder_in(&self.spec)?;
         let seconds = self.spec["leaseDurationSeconds"].as_u64();
         let duration = seconds.filter(|seconds| *seconds > 0).map_or(default, Duration::from_secs);

@@ -64,6 +64,8 @@ impl Renewal {
             };
             match renewed {
                 None => return self.held,
+                // The deadline may pass while a response is processed: another process may have stopped waiting by then.
+                Some(Ok(_)) if env.now() >= deadline => return self.lose("the response was too late"),
                 Some(Ok(sent)) => {
                     self.deadline = sent + renew_deadline;
                     self.shared.extend(self.deadline);
