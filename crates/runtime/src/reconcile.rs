@@ -5,7 +5,7 @@ use std::{fmt, future::Future, sync::Arc, time::Duration};
 use k1s_env::{Env, Instant};
 use tokio_util::sync::{CancellationToken, WaitForCancellationFuture};
 
-use crate::{BoxError, Request, cluster::Cluster, queue::Causes};
+use crate::{BoxError, Request, cluster::Cluster, queue::Causes, sharding::ShardToken};
 
 /// Brings the actual state to the state that an object specifies. It receives a key, not the change: it reads the current
 /// state, compares and acts, and may run at any time, any number of times.
@@ -220,6 +220,7 @@ pub struct Context {
 pub(crate) struct Inner {
     pub(crate) env: Env,
     pub(crate) cluster: Cluster,
+    pub(crate) shard: Option<ShardToken>,
     pub(crate) id: uuid::Uuid,
     pub(crate) controller: Arc<str>,
     pub(crate) attempt: u32,
@@ -246,6 +247,14 @@ impl Context {
     #[must_use]
     pub fn cluster(&self) -> &Cluster {
         &self.inner.cluster
+    }
+
+    /// The shard that the request belongs to, if the controller is [sharded](crate::controller::Builder::sharded_by): with it
+    /// a client refuses writes after the shard was lost (`client.intercept(shard.clone())`), and its
+    /// [value](ShardToken::value) can be written along.
+    #[must_use]
+    pub fn shard(&self) -> Option<&ShardToken> {
+        self.inner.shard.as_ref()
     }
 
     /// The id of this run, logged as `reconcile_id`.

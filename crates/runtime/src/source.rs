@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     BoxError, Event, Kind, Object, Request,
     cache::{Cache, CacheError, Problem},
+    controller::Shards,
     handler::{Enqueue, Handler},
     panics::{Panics, Site, catch, message},
     predicate::{MetaEvent, MetaPredicate, Predicate},
@@ -49,6 +50,8 @@ pub struct SourceContext<R: Key = Request> {
     pub(crate) work: Component,
     pub(crate) stop: CancellationToken,
     pub(crate) tasks: Arc<Mutex<Vec<Task<()>>>>,
+    /// Where a source of a sharded controller registers.
+    pub(crate) shards: Option<Arc<Shards<R>>>,
 }
 
 impl<R: Key> SourceContext<R> {
@@ -118,6 +121,7 @@ impl<R: Key> Clone for SourceContext<R> {
             work: self.work.clone(),
             stop: self.stop.clone(),
             tasks: Arc::clone(&self.tasks),
+            shards: self.shards.clone(),
         }
     }
 }
@@ -245,8 +249,18 @@ impl<K: Object, R: Key> Source<R> for KindSource<K, R> {
     fn start(self: Box<Self>, context: SourceContext<R>) -> Result<Started, BoxError> {
         let KindSource { watch, handler } = *self;
         let informer = context.cache.informer(&watch.kind).map_err(|error: CacheError| Box::new(error))?;
-        let (handle, reports) = dispatcher(&context, watch.predicates, handler);
-        let registration = informer.add_handler(Box::new(handle));
+        let (dispatch, reports) = dispatcher(&context, watch.predicates, handler);
+        let (dispatch, queue) = (Arc::new(dispatch), context.queue.clone());
+        if let Some(shards) = &context.shards {
+            let (informer, dispatch) = (Arc::downgrade(&informer), Arc::clone(&dispatch));
+            let replay = move |queue: &Queue<R>| {
+                if let Some(informer) = informer.upgrade() {
+                    informer.replay(|event| dispatch(event, queue));
+                }
+            };
+            shards.add_replay(&context.stop, Box::new(replay));
+        }
+        let registration = informer.add_handler(Box::new(move |event| dispatch(event, &queue)));
         let waits = Arc::clone(&informer);
         Ok(Started {
             synced: Box::pin(async move { waits.synced().await }),
@@ -257,7 +271,7 @@ impl<K: Object, R: Key> Source<R> for KindSource<K, R> {
     }
 }
 
-/// Filters events and passes them to a handler. Dropping the second value clears its panic reports.
+/// Filters events and passes them to a handler, which adds to the given queue. Dropping the second value clears its panic reports.
 ///
 /// A predicate that panics accepts: an additional reconcile is harmless, a missing one is not. It is unknown what a handler
 /// that panics would have queued, so the panic is reported.
@@ -265,14 +279,14 @@ fn dispatcher<K: Object, R: Key>(
     context: &SourceContext<R>,
     predicates: Vec<Predicate<K>>,
     handler: Handler<K, R>,
-) -> (impl Fn(&Event<K>) + Send + Sync + 'static, Reports) {
+) -> (impl Fn(&Event<K>, &Queue<R>) + Send + Sync + 'static, Reports) {
     let handle = handler.make(context);
-    let (queue, filters) = (context.queue.clone(), context.filters.clone());
+    let filters = context.filters.clone();
     let kind: Arc<str> = context.kind.as_str().into();
     let panics = context.cache.panic_log().clone();
     let (filtering, handling) = (context.site("predicate"), context.site("handler"));
     let reports = Reports { panics: panics.clone(), sites: vec![filtering.clone(), handling.clone()] };
-    let dispatch = move |event: &Event<K>| {
+    let dispatch = move |event: &Event<K>, queue: &Queue<R>| {
         let mut panicked = false;
         let mut accepts = |ask: &dyn Fn() -> bool| {
             catch(ask).unwrap_or_else(|message| {
@@ -289,7 +303,7 @@ fn dispatcher<K: Object, R: Key>(
         if wanted {
             // The panic is already reported.
             let _ =
-                panics.run(&handling, || event.key(), || handle(event, &Enqueue::new(&queue, &kind, event)));
+                panics.run(&handling, || event.key(), || handle(event, &Enqueue::new(queue, &kind, event)));
         }
     };
     (dispatch, reports)
@@ -405,9 +419,12 @@ where
 
     fn start(self: Box<Self>, context: SourceContext<R>) -> Result<Started, BoxError> {
         let MapRequests { source, map, .. } = *self;
-        let SourceContext { env, cache, queue, controller, kind, filters, work, stop, tasks } = context;
+        let SourceContext { env, cache, queue, controller, kind, filters, work, stop, tasks, .. } = context;
         let queue = Queue::forwarding(&env, &queue, map);
-        let context = SourceContext { env, cache, queue, controller, kind, filters, work, stop, tasks };
+        // Its requests are of another type than the controller's; it is not replayed.
+        let shards = None;
+        let context =
+            SourceContext { env, cache, queue, controller, kind, filters, work, stop, tasks, shards };
         Box::new(source).start(context)
     }
 }
@@ -498,6 +515,7 @@ impl<K: Object, R: Key> Source<R> for ChannelSource<K, R> {
     fn start(self: Box<Self>, context: SourceContext<R>) -> Result<Started, BoxError> {
         let ChannelSource { mut sent, sender, predicates, handler } = *self;
         let (handle, reports) = dispatcher(&context, predicates, handler);
+        let queue = context.queue.clone();
         let ended = CancellationToken::new();
         let ends = ended.clone().drop_guard();
         context.spawn("events", async move {
@@ -507,7 +525,7 @@ impl<K: Object, R: Key> Source<R> for ChannelSource<K, R> {
             while sent.recv_many(&mut waiting, CHANNEL_BUFFER).await > 0 {
                 for sent in waiting.drain(..) {
                     match sent {
-                        Sent::Event(object) => handle(&Event::Generic { object }),
+                        Sent::Event(object) => handle(&Event::Generic { object }, &queue),
                         Sent::Mark(reached) => drop(reached.send(())),
                     }
                 }

@@ -394,13 +394,7 @@ impl<K: Object> Informer<K> {
     pub fn add_handler(self: &Arc<Self>, handler: EventHandler<K>) -> Registration {
         let mut handlers = self.handlers.lock();
         let site = handlers.panics.site("handler", &self.codec.kind.to_string());
-        for part in self.parts() {
-            let delivered: Vec<Kept<K>> =
-                part.objects.read().delivered().map(|(_, kept)| kept.clone()).collect();
-            for object in delivered.iter().filter_map(|kept| self.codec.open(kept)) {
-                handlers.call_one(&site, &handler, &Event::Created { object, initial: true });
-            }
-        }
+        self.for_each_delivered(|event| handlers.call_one(&site, &handler, event));
         let id = handlers.next_id;
         handlers.next_id += 1;
         handlers.all.insert(id, (site, handler));
@@ -413,6 +407,23 @@ impl<K: Object> Informer<K> {
             }
             informer.mark_read();
         })
+    }
+
+    /// Calls `handle` for every existing object, as for a new handler. Ordered with the events of handlers.
+    pub(crate) fn replay(&self, handle: impl Fn(&Event<K>)) {
+        let _handlers = self.handlers.lock();
+        self.for_each_delivered(handle);
+    }
+
+    /// Requires the lock of the handlers.
+    fn for_each_delivered(&self, handle: impl Fn(&Event<K>)) {
+        for part in self.parts() {
+            let delivered: Vec<Kept<K>> =
+                part.objects.read().delivered().map(|(_, kept)| kept.clone()).collect();
+            for object in delivered.iter().filter_map(|kept| self.codec.open(kept)) {
+                handle(&Event::Created { object, initial: true });
+            }
+        }
     }
 
     /// Whether it has no handlers, and was not read for this long.

@@ -6,7 +6,7 @@ use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Controller, ControllerOptions, Counts, Inner, RequestClusters, Sources, Wait, options::Settings,
+    Controller, ControllerOptions, Counts, Inner, RequestClusters, Shards, Sources, Wait, options::Settings,
 };
 use crate::{
     Manager, Object, ObjectKey, Reconciler,
@@ -14,6 +14,7 @@ use crate::{
     owners::OwnerKind,
     predicate::MetaPredicate,
     queue::{FlowFn, Key, Queue, QueueOptions},
+    sharding::Sharding,
     source::{self, Source, Watch},
 };
 
@@ -64,6 +65,7 @@ pub struct Builder<R: Key, P = BeforeFor> {
     filters: Vec<MetaPredicate>,
     options: ControllerOptions<R>,
     clusters: Option<Arc<dyn RequestClusters<R>>>,
+    shards: Option<Arc<Shards<R>>>,
 }
 
 /// The state of a [`Builder`] before [`for_`](Builder::for_).
@@ -153,6 +155,7 @@ impl<R: Key> Builder<R> {
             filters: Vec::new(),
             options: ControllerOptions::default(),
             clusters: None,
+            shards: None,
         }
     }
 }
@@ -195,6 +198,32 @@ impl<R: Key, P: sealed::State> Builder<R, P> {
         self
     }
 
+    /// Shares the requests with other replicas: each handles those of its own shards, where `shard_of` returns the shard of a
+    /// request. Requests of other shards are dropped. When a shard is acquired, the objects of all watched kinds are handled as
+    /// at a start, and those requests that belong to the shard are queued; other sources are not asked again. When it is
+    /// released, its requests are dropped and its reconciles waited for; a reconcile that goes on when the shard is lost is
+    /// cancelled. Reconciles have the shard's token as [`Context::shard`](crate::Context::shard).
+    ///
+    /// The controller needs no leader then, unless its options say so.
+    pub fn sharded_with(
+        mut self,
+        sharding: &Sharding,
+        shard_of: impl Fn(&R) -> u32 + Send + Sync + 'static,
+    ) -> Builder<R, P> {
+        self.shards = Some(Shards::new(sharding, shard_of));
+        self
+    }
+
+    /// Shares the requests with other replicas, by the shard of the request as text: `namespace/name` for a
+    /// [`Request`](crate::Request). See [`sharded_with`](Self::sharded_with).
+    pub fn sharded_by(self, sharding: &Sharding) -> Builder<R, P>
+    where
+        R: fmt::Display,
+    {
+        let shards = sharding.clone();
+        self.sharded_with(sharding, move |request| shards.shard_of(&request.to_string()))
+    }
+
     /// Builds the controller and adds it to the manager.
     ///
     /// # Errors
@@ -215,7 +244,7 @@ impl<R: Key, P: sealed::State> Builder<R, P> {
         self,
         reconciler: impl Reconciler<R>, // It runs many times. Captures a client? `reconcile::with_state`, or clone it in each call.
     ) -> Result<Controller<R>, BuildError> {
-        let Builder { manager, name, primary, sources, filters, options, clusters } = self;
+        let Builder { manager, name, primary, sources, filters, mut options, clusters, shards } = self;
         if sources.is_empty() && clusters.is_none() {
             return Err(BuildError::NothingToWatch);
         }
@@ -227,6 +256,9 @@ impl<R: Key, P: sealed::State> Builder<R, P> {
         };
         let name: Arc<str> = name.into();
         let env = manager.env();
+        if shards.is_some() {
+            options.needs_leader_election.get_or_insert(false);
+        }
         let kind = primary.map(OwnerKind::group_kind);
         let settings = Settings::of(&options, manager.controller_defaults(), kind.as_ref());
         let flows = clusters.clone().map(|clusters| -> FlowFn<R> { Arc::new(move |key| clusters.flow(key)) });
@@ -249,6 +281,7 @@ impl<R: Key, P: sealed::State> Builder<R, P> {
             queue,
             cluster: manager.cluster().clone(),
             clusters,
+            shards,
             options,
             reconciler: Box::new(reconciler),
             filters,
@@ -286,9 +319,9 @@ impl<R: Key + From<ObjectKey>, P: sealed::State> Builder<R, P> {
         P: MayCallFor,
     {
         let watch = watch.into();
-        let Builder { manager, name, primary: _, sources, filters, options, clusters } = self;
+        let Builder { manager, name, primary: _, sources, filters, options, clusters, shards } = self;
         let primary = AfterFor { owner: OwnerKind::of(&watch.kind) };
-        Builder { manager, name, primary, sources, filters, options, clusters }
+        Builder { manager, name, primary, sources, filters, options, clusters, shards }
             .watches(watch, Handler::for_object())
     }
 

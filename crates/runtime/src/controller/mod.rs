@@ -4,6 +4,7 @@ mod builder;
 mod clusters;
 pub(crate) mod metrics;
 mod options;
+mod shards;
 mod worker;
 
 use std::{
@@ -23,6 +24,7 @@ use k1s_env::{Component, Env, Task, WorkTracker};
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
+pub(crate) use self::shards::Shards;
 pub use self::{
     builder::{AfterFor, BeforeFor, BuildError, Builder, MayCallFor, MayCallOwns},
     clusters::{RequestClusters, Substitutes},
@@ -59,6 +61,8 @@ pub(crate) struct Inner<R: Key> {
     cluster: Cluster,
     /// Finds the clusters of requests; `None` if all are of `cluster`.
     clusters: Option<Arc<dyn RequestClusters<R>>>,
+    /// If replicas share its requests.
+    shards: Option<Arc<Shards<R>>>,
     options: Settings,
     reconciler: Box<dyn DynReconciler<R>>,
     filters: Vec<MetaPredicate>,
@@ -307,13 +311,17 @@ impl<R: Key> Inner<R> {
         let context = SourceContext {
             env: self.env.clone(),
             cache: self.cluster.cache().clone(),
-            queue: self.queue.clone(),
+            queue: match &self.shards {
+                None => self.queue.clone(),
+                Some(shards) => shards.gate(&self.env, &self.queue),
+            },
             controller: Arc::clone(&self.name),
             kind: name.clone(),
             filters: self.filters.clone(),
             work: self.events.clone(),
             stop: stop.clone(),
             tasks: Arc::clone(&tasks),
+            shards: self.shards.clone(),
         };
         let started = catch(|| source.start(context))
             .unwrap_or_else(|message| Err(format!("panic: {message} [recovered]").into()));
@@ -400,6 +408,21 @@ impl<R: Key> Inner<R> {
         tracing::warn!(controller = %self.name, %source, ?waited, "still waiting for {source}: {reason}{hint}");
     }
 
+    /// Starts the sources, and works until it is stopped.
+    async fn run_until(self: Arc<Self>, stop: &CancellationToken) -> Result<(), ControllerError> {
+        let started = tokio::select! {
+            () = stop.cancelled() => Ok(()),
+            started = self.start_sources(stop) => started,
+        };
+        let result = match started {
+            Ok(()) if !stop.is_cancelled() => worker::run(&self, stop).await,
+            Ok(()) => Ok(()),
+            Err(error) => Err(error),
+        };
+        self.stop_sources().await;
+        result
+    }
+
     async fn stop_sources(&self) {
         let running = {
             let mut sources = self.sources.lock();
@@ -463,17 +486,14 @@ impl<R: Key> AnyController for Inner<R> {
     }
 
     async fn run(self: Arc<Self>, stop: CancellationToken) -> Result<(), BoxError> {
-        let started = tokio::select! {
-            () = stop.cancelled() => Ok(()),
-            started = self.start_sources(&stop) => started,
-        };
-        let result = match started {
-            Ok(()) if !stop.is_cancelled() => worker::run(&self, &stop).await,
-            Ok(()) => Ok(()),
-            Err(error) => Err(error),
-        };
-        self.stop_sources().await;
-        Ok(result?)
+        let run = Arc::clone(&self).run_until(&stop);
+        Ok(match &self.shards {
+            None => run.await?,
+            Some(shards) => tokio::select! {
+                ended = run => ended?,
+                () = shards.follow(&self.env, &self.queue) => {}
+            },
+        })
     }
 
     fn stop_accepting(&self) {

@@ -15,13 +15,14 @@ use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
-use super::{ControllerError, Inner, NOT_TOKIOS_CLOCK, Substitutes};
+use super::{ControllerError, Inner, NOT_TOKIOS_CLOCK, Substitutes, shards::Active};
 use crate::{
     Action, BoxError, Context, TerminalError,
     cluster::Cluster,
     panics::message,
     queue::{AddOptions, Cause, CauseEvent, Item, Key},
     reconcile::{self, Requeue},
+    sharding::ShardLost,
 };
 
 /// Real time without progress after which a reconcile under a simulated clock is reported.
@@ -35,6 +36,8 @@ enum Outcome {
     Finished(Result<Action, BoxError>),
     Panicked(String),
     TimedOut,
+    /// Cancelled because another replica may handle the request now.
+    ShardLost(ShardLost),
     /// Cancelled when the shutdown timed out.
     GivenUp,
 }
@@ -164,6 +167,18 @@ async fn work<R: Key>(
             done = Some(item);
             continue;
         };
+        let shard = match &controller.shards {
+            None => None,
+            Some(shards) => match shards.begin(item.key()) {
+                Some(shard) => Some(shard),
+                None => {
+                    // Another replica's, whose own events queue it there.
+                    controller.queue.forget(item.key());
+                    done = Some(item);
+                    continue;
+                }
+            },
+        };
         // Tracked from here on. A request that the tracker rejects is queued again by the initial list of the next start.
         let Ok(guard) = controller.reconciles.begin(Description::debug(item.key().clone())) else {
             done = Some(item);
@@ -172,7 +187,7 @@ async fn work<R: Key>(
         if own_token || cancelled.is_cancelled() {
             cancelled = controller.give_up.child_token();
         }
-        let run = reconcile(controller, cluster, item, guard, &cancelled);
+        let run = reconcile(controller, (cluster, shard), item, guard, &cancelled);
         done = Some(Crew::wait_for(crew, run).await?);
     }
 }
@@ -181,7 +196,7 @@ async fn work<R: Key>(
 /// before the returned item is done.
 async fn reconcile<R: Key>(
     controller: &Inner<R>,
-    cluster: Cluster,
+    (cluster, shard): (Cluster, Option<Active>),
     mut item: Item<R>,
     guard: WorkGuard,
     cancelled: &CancellationToken,
@@ -203,6 +218,7 @@ async fn reconcile<R: Key>(
     }
     let context = Context::new(reconcile::Inner {
         cluster,
+        shard: shard.as_ref().map(|shard| shard.token().clone()),
         env: env.clone(),
         id,
         controller: Arc::clone(&controller.name),
@@ -225,9 +241,20 @@ async fn reconcile<R: Key>(
                 None => std::future::pending().await,
             }
         };
+        let shard_lost = async {
+            match &shard {
+                Some(shard) => shard.lost().await,
+                None => std::future::pending().await,
+            }
+        };
         tokio::select! {
             // A finished run counts as finished, even after its deadline.
             biased;
+            // Before the run: if the process was paused, the run must not go on.
+            lost = shard_lost => {
+                cancelled.cancel();
+                Outcome::ShardLost(lost)
+            }
             ended = &mut run => match ended {
                 Ok(Ok(result)) => Outcome::Finished(result),
                 Ok(Err(panic)) => Outcome::Panicked(message(&*panic)),
@@ -337,6 +364,8 @@ fn finish<R: Key>(
             format!("timed out after {:?}", controller.options.reconciliation_timeout.unwrap_or_default())
                 .into()
         }
+        // Not retried: it is another replica's.
+        Outcome::ShardLost(lost) => TerminalError::new(lost).into(),
         Outcome::GivenUp => "cancelled: the graceful shutdown timed out".into(),
     };
     metrics.error.inc();

@@ -145,6 +145,17 @@ impl<R: Key> Queue<R> {
         Queue { shared: Shared::forwarding(env, name, forward) }
     }
 
+    /// A queue without keys of its own: what `keep` accepts is added to this one.
+    pub(crate) fn filtered(&self, env: &Env, keep: impl Fn(&R) -> bool + Send + Sync + 'static) -> Queue<R> {
+        let (name, to) = (Arc::clone(&self.shared.name), self.clone());
+        let forward = Box::new(move |options, key| {
+            if keep(&key) {
+                to.add_with(options, key);
+            }
+        });
+        Queue { shared: Shared::forwarding(env, name, forward) }
+    }
+
     /// The name from its options.
     #[must_use]
     pub fn name(&self) -> &str {

@@ -6,26 +6,36 @@
 //!
 //! ```no_run
 //! use k1s_runtime::{
-//!     BoxError, Manager,
-//!     sharding::{Change, Sharding, ShardingOptions},
+//!     Action, BoxError, Context, Controller, Manager, Request, kind,
+//!     sharding::{Sharding, ShardingOptions},
 //! };
+//! use k8s_openapi::api::core::v1::ConfigMap;
 //!
-//! # async fn example(manager: &Manager, kube: kube::Client) -> Result<(), BoxError> {
+//! # fn example(manager: &Manager, kube: kube::Client) -> Result<(), BoxError> {
 //! let options = ShardingOptions::new("my-operator", "default");
 //! let sharding = Sharding::new(kube, manager.env().clone(), options)?;
 //! manager.add(sharding.clone());
-//! let mut changes = sharding.changes();
-//! while let Some(change) = changes.next().await {
-//!     match change {
-//!         Change::Acquired(token) => tracing::info!(shard = token.shard(), token = token.value(), "begins"),
-//!         // ... when work on the shard has stopped:
-//!         Change::Released(release) => release.confirm(),
-//!         _ => {}
-//!     }
-//! }
+//! // In one cluster: each replica reconciles the objects of its own shards.
+//! let client = manager.client();
+//! Controller::managed_by(manager).for_(kind::<ConfigMap>()).sharded_by(&sharding).complete(
+//!     move |request: Request, context: Context| {
+//!         let (client, shard) = (client.clone(), context.shard().cloned());
+//!         async move {
+//!             let Some(shard) = shard else { return Ok(Action::done()) };
+//!             // Refuses writes after the shard is lost.
+//!             let client = client.intercept(shard.clone());
+//!             if let Some(map) = client.get_opt::<ConfigMap>(&request).await? {
+//!                 tracing::info!(%request, token = shard.value(), keys = map.data.iter().flatten().count());
+//!             }
+//!             Ok::<_, BoxError>(Action::done())
+//!         }
+//!     },
+//! )?;
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! Work that is not a controller follows [`Sharding::changes`], and confirms that it has stopped.
 //!
 //! # What is promised
 //!
