@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     GroupKind, Metrics,
     cache::{Cache, CacheMetrics, CacheOptions},
-    client::{Client, ClientOptions, Reader, RestMapper, RestMetrics},
+    client::{Client, ClientOptions, Interceptor, Reader, RestMapper, RestMetrics},
     manager::{Companion, Connect},
     queue::Key,
     recorder::{EventBroadcaster, EventOptions, EventRecorder, Undelivered},
@@ -173,6 +173,8 @@ struct Inner {
     cache: Cache,
     events: OnceLock<EventBroadcaster>,
     options: ClusterOptions,
+    /// Of the client.
+    interceptors: Vec<Arc<dyn Interceptor>>,
     companion: Option<watch::Receiver<Companion>>,
     stopped: CancellationToken,
 }
@@ -231,6 +233,7 @@ impl Cluster {
                 cache,
                 events: OnceLock::new(),
                 options,
+                interceptors: Vec::new(),
                 companion,
                 stopped: CancellationToken::new(),
             }),
@@ -248,7 +251,32 @@ impl Cluster {
     pub fn renewed(&self) -> Cluster {
         let Inner { env, work, kube, companion, options, .. } = &*self.inner;
         let (env, work, kube) = (env.clone(), work.clone(), kube.clone());
-        Cluster::assemble(self.name.clone(), env, work, kube, companion.clone(), options.clone())
+        let renewed =
+            Cluster::assemble(self.name.clone(), env, work, kube, companion.clone(), options.clone());
+        self.inner.interceptors.iter().cloned().fold(renewed, |cluster, one| cluster.intercept(one))
+    }
+
+    /// The same cluster, with the same cache, whose [client](Self::client) has another interceptor.
+    #[must_use]
+    pub fn intercept(&self, interceptor: impl Interceptor) -> Cluster {
+        let interceptor: Arc<dyn Interceptor> = Arc::new(interceptor);
+        let Inner { env, work, kube, client, cache, events: _, options, interceptors, companion, stopped } =
+            &*self.inner;
+        let mut interceptors = interceptors.clone();
+        interceptors.push(Arc::clone(&interceptor));
+        let inner = Inner {
+            env: env.clone(),
+            work: work.clone(),
+            kube: kube.clone(),
+            client: client.intercept(interceptor),
+            cache: cache.clone(),
+            events: OnceLock::new(),
+            options: options.clone(),
+            interceptors,
+            companion: companion.clone(),
+            stopped: stopped.clone(),
+        };
+        Cluster { name: self.name.clone(), inner: Arc::new(inner) }
     }
 
     /// Its name; empty for the cluster that a manager is made for.

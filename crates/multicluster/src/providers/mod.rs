@@ -9,6 +9,7 @@ mod namespaces;
 mod objects;
 mod projects;
 mod secrets;
+mod sharded;
 mod static_;
 mod tenants;
 
@@ -18,5 +19,6 @@ pub use multi::{MultiProvider, SEPARATOR};
 pub use namespaces::Namespaces;
 pub use projects::{Discovery, PROJECT_ADDRESS, ProjectsProvider};
 pub use secrets::{KUBECONFIG_KEY, KUBECONFIG_LABEL, KubeconfigSecrets};
+pub use sharded::ShardedProvider;
 pub use static_::StaticProvider;
 pub use tenants::TenantsProvider;
