@@ -10,7 +10,7 @@
 //! | [`source`], [`handler`], [`predicate`], [`event`] | where events come from, which requests they queue, which of them count |
 //! | [`reconcile`], [`queue`] | what a reconciler is given and returns; priorities, delays, rate limits |
 //! | [`cache`] | shared informers |
-//! | [`manager`], [`leader`] | starting and stopping in order; leader election |
+//! | [`manager`], [`leader`], [`sharding`] | starting and stopping in order; leader election; replicas that share work |
 //! | [`recorder`] | Kubernetes Events |
 //! | `webhook` | admission and conversion webhooks of your own kinds |
 //! | [`endpoint`], [`metrics`] | health, readiness, metrics, pprof |
@@ -26,5 +26,5 @@ pub use k1s_runtime::{
         WatchId,
     },
     endpoint, event, handler, key, kind, leader, manager, metrics, predicate, queue, reconcile, recorder,
-    source, util,
+    sharding, source, util,
 };

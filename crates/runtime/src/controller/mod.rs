@@ -487,13 +487,14 @@ impl<R: Key> AnyController for Inner<R> {
 
     async fn run(self: Arc<Self>, stop: CancellationToken) -> Result<(), BoxError> {
         let run = Arc::clone(&self).run_until(&stop);
-        Ok(match &self.shards {
+        match &self.shards {
             None => run.await?,
             Some(shards) => tokio::select! {
                 ended = run => ended?,
                 () = shards.follow(&self.env, &self.queue) => {}
             },
-        })
+        }
+        Ok(())
     }
 
     fn stop_accepting(&self) {

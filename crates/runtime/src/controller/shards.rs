@@ -134,7 +134,8 @@ impl<R: Key> Shards<R> {
 
 /// Confirms a release when the reconciles of the shard have ended.
 async fn stopped(active: Option<Active>, release: Release) {
-    let ended = active.map(|active| active.ended.clone());
+    // Drops this clone of the shard; those of the reconciles are left.
+    let ended = active.map(|active| active.ended);
     if let Some(ended) = ended {
         ended.cancelled().await;
     }

@@ -140,7 +140,7 @@ mod tests {
         #[test]
         fn a_member_that_comes_or_goes_moves_only_its_own_shards(fleet in fleet(), weight in 1_u32..5) {
             let before = owners(256, &fleet);
-            let mut larger = fleet.clone();
+            let mut larger = fleet;
             larger.push(("newcomer".to_owned(), weight));
             let after = owners(256, &larger);
             for (old, new) in before.iter().zip(&after) {
@@ -169,7 +169,7 @@ mod tests {
         fn moves_are_bounded(fleet in fleet()) {
             let shards = 1024;
             let before = owners(shards, &fleet);
-            let mut larger = fleet.clone();
+            let mut larger = fleet;
             larger.push(("newcomer".to_owned(), 1));
             let moved = owners(shards, &larger).iter().zip(&before).filter(|(new, old)| new != old).count();
             let weights: u32 = larger.iter().map(|(_, weight)| weight).sum();
