@@ -63,6 +63,7 @@ mod pipeline;
 mod pki;
 mod pretty;
 mod probe;
+mod projects;
 mod read;
 mod registry;
 mod request;

@@ -53,6 +53,11 @@ pub struct ServerOptions {
     /// `POST /k1s/v1/tenants` and [`crate::ApiServer::create_tenant`] do. Reads never create one. Off by default: a client
     /// that continues to write would recreate a tenant that was just deleted.
     pub create_tenants: bool,
+    /// Whether Projects of the default tenant have control planes: the tenant of a Project's name is also served at
+    /// `/apis/resourcemanager.miloapis.com/v1alpha1/projects/{name}/control-plane`, while the Project's condition
+    /// `ControlPlaneReady` is true, and nowhere while it is suspended. Off by default. Whoever turns it on also runs the
+    /// controller of Projects, and installs their definitions.
+    pub projects: bool,
     /// Called when a tenant needs controllers, and when it is deleted.
     pub tenant_hook: Option<TenantHook>,
 }
@@ -116,6 +121,7 @@ impl Default for ServerOptions {
             service_account_issuer: "https://kubernetes.default.svc.cluster.local".into(),
             default_tenant: "default".into(),
             create_tenants: false,
+            projects: false,
             tenant_hook: None,
         }
     }

@@ -42,6 +42,16 @@ pub(crate) enum Phase {
     Terminating,
 }
 
+/// The object for which a tenant was created, and which alone deletes it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Owner {
+    pub(crate) api_version: String,
+    pub(crate) kind: String,
+    pub(crate) name: String,
+    pub(crate) uid: String,
+}
+
 /// The value of a tenant's mark.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Mark {
@@ -51,13 +61,19 @@ pub(crate) struct Mark {
     /// When it was created.
     #[serde(default)]
     pub(crate) created: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) owner: Option<Owner>,
 }
 
 impl Mark {
     /// Marks of the first versions have the value `1`.
     fn read(value: &[u8]) -> Mark {
-        let old = || Mark { phase: Phase::Active, uid: String::new(), created: String::new() };
-        serde_json::from_slice(value).unwrap_or_else(|_| old())
+        serde_json::from_slice(value).unwrap_or_else(|_| Mark::unnamed(Phase::Active))
+    }
+
+    /// A mark of a tenant from an older version.
+    fn unnamed(phase: Phase) -> Mark {
+        Mark { phase, uid: String::new(), created: String::new(), owner: None }
     }
 
     fn encode(&self) -> Result<Bytes, Error> {
@@ -80,11 +96,13 @@ pub(crate) struct Found {
 
 /// What to do about a tenant that does not exist.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Absent {
+pub(crate) enum Absent<'a> {
     /// Answer 404.
     Fail,
     /// Create it; 409 while an older one of that name is being deleted.
     CreateUnlessTerminating,
+    /// The same, for an owner; 409 also for a tenant that is being created for another one.
+    CreateFor(&'a Owner),
     /// Create it, after finishing the deletion of an older one.
     Create,
 }
@@ -191,7 +209,7 @@ impl Registry {
     }
 
     /// A tenant, created if it does not exist; and whether it was created.
-    pub(crate) async fn make(&self, name: &str, absent: Absent) -> Result<(Arc<Tenant>, bool), Error> {
+    pub(crate) async fn make(&self, name: &str, absent: Absent<'_>) -> Result<(Arc<Tenant>, bool), Error> {
         if let Some(tenant) = self.verified(name).await {
             return Ok((tenant, false));
         }
@@ -200,7 +218,7 @@ impl Registry {
         turn.lookup.alone(|| self.take(name, absent)).await
     }
 
-    async fn take(&self, name: &str, absent: Absent) -> Result<(Arc<Tenant>, bool), Error> {
+    async fn take(&self, name: &str, absent: Absent<'_>) -> Result<(Arc<Tenant>, bool), Error> {
         if let Some(tenant) = self.opened(name) {
             return Ok((tenant, false));
         }
@@ -211,7 +229,7 @@ impl Registry {
     }
 
     /// Finds or creates a tenant in the store.
-    async fn open(&self, name: &str, absent: Absent) -> Result<(Arc<Tenant>, bool), Error> {
+    async fn open(&self, name: &str, absent: Absent<'_>) -> Result<(Arc<Tenant>, bool), Error> {
         for _ in 0..ATTEMPTS {
             let (mark, revision) = match self.mark(name).await? {
                 Some((mark, revision)) if mark.phase == Phase::Active => {
@@ -220,21 +238,27 @@ impl Registry {
                     return Ok((tenant, false));
                 }
                 _ if absent == Absent::Fail => return Err(not_found(name)),
-                Some((mark, _))
-                    if mark.phase == Phase::Terminating && absent == Absent::CreateUnlessTerminating =>
-                {
+                Some((mark, _)) if mark.phase == Phase::Terminating && absent != Absent::Create => {
                     return Err(being_deleted(name));
                 }
                 Some((mark, revision)) if mark.phase == Phase::Terminating => {
                     self.purge(name, revision).await?;
                     continue;
                 }
+                Some((mark, _)) if matches!(absent, Absent::CreateFor(owner) if mark.owner.as_ref() != Some(owner)) =>
+                {
+                    return Err(Status::already_exists("k1s.dev", "tenants", name).into());
+                }
                 // Another server began to create it, and has stopped or still does: the update of the mark decides.
                 Some(creating) => creating,
                 None => {
                     let uid = self.shared.env.uuid().to_string();
                     let created = crate::time::stamp(&self.shared.env);
-                    let mark = Mark { phase: Phase::Creating, uid, created };
+                    let owner = match absent {
+                        Absent::CreateFor(owner) => Some(owner.clone()),
+                        _ => None,
+                    };
+                    let mark = Mark { phase: Phase::Creating, uid, created, owner };
                     match self.shared.store.create(mark_key(name), mark.encode()?).await {
                         Ok(revision) => (mark, revision),
                         Err(StoreError::Conflict(_)) => continue,
@@ -267,10 +291,11 @@ impl Registry {
         Ok(entry.map(|entry| (Mark::read(&entry.value), entry.revision)))
     }
 
-    /// Deletes a tenant and everything in it; `None` if there was none.
-    pub(crate) async fn delete(&self, name: &str) -> Result<Option<Mark>, Error> {
+    /// Deletes a tenant and everything in it; `None` if there was none. With a `uid`, only the tenant that has it: 409 for
+    /// any other.
+    pub(crate) async fn delete(&self, name: &str, uid: Option<&str>) -> Result<Option<Mark>, Error> {
         let turn = self.turn(name);
-        let marked = turn.lookup.alone(|| self.terminate(name)).await?;
+        let marked = turn.lookup.alone(|| self.terminate(name, uid)).await?;
         drop(turn);
         let Some((mark, revision)) = marked else { return Ok(None) };
         self.purge(name, revision).await?;
@@ -278,8 +303,8 @@ impl Registry {
     }
 
     /// Marks a tenant as terminating, which makes all further writes to it fail.
-    async fn terminate(&self, name: &str) -> Result<Option<(Mark, Revision)>, Error> {
-        let marked = self.mark_terminating(name).await?;
+    async fn terminate(&self, name: &str, uid: Option<&str>) -> Result<Option<(Mark, Revision)>, Error> {
+        let marked = self.mark_terminating(name, uid).await?;
         if let Some(tenant) = self.open.write().remove(name) {
             tenant.end();
         }
@@ -290,10 +315,18 @@ impl Registry {
     }
 
     /// Sets the mark of a tenant to `Terminating`, if it has a mark or any key.
-    async fn mark_terminating(&self, name: &str) -> Result<Option<(Mark, Revision)>, Error> {
+    async fn mark_terminating(
+        &self,
+        name: &str,
+        uid: Option<&str>,
+    ) -> Result<Option<(Mark, Revision)>, Error> {
         let store = &self.shared.store;
         for _ in 0..ATTEMPTS {
             let (mark, written) = match self.mark(name).await? {
+                Some((mark, _)) if uid.is_some_and(|uid| mark.uid != uid) => {
+                    let why = format!("its uid is {:?}, not that of the precondition", mark.uid);
+                    return Err(Status::conflict("k1s.dev", "tenants", name, why).into());
+                }
                 Some((mark, revision)) if mark.phase == Phase::Terminating => {
                     return Ok(Some((mark, revision)));
                 }
@@ -308,7 +341,7 @@ impl Registry {
                     if anything?.entries.is_empty() {
                         return Ok(None);
                     }
-                    let mark = Mark { phase: Phase::Terminating, uid: String::new(), created: String::new() };
+                    let mark = Mark::unnamed(Phase::Terminating);
                     let written = store.create(mark_key(name), mark.encode()?).await;
                     (mark, written)
                 }

@@ -139,7 +139,7 @@ impl ApiServer {
     fn remove_tenant<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<(), Status>> {
         Box::pin(async move {
             check_name(name)?;
-            self.inner.tenants.delete(name).await.map(drop).map_err(Error::into_status)
+            self.inner.tenants.delete(name, None).await.map(drop).map_err(Error::into_status)
         })
     }
 
@@ -154,6 +154,11 @@ impl ApiServer {
     /// The tenants that are open in this process; [`ApiServer::stored_tenants`] returns all.
     pub fn tenants(&self) -> Vec<String> {
         self.inner.tenants.names()
+    }
+
+    /// The tenant that paths without `/clusters/{name}` belong to.
+    pub fn default_tenant(&self) -> &str {
+        &self.inner.shared.options.default_tenant
     }
 
     /// Ends all watches and tasks. Requests in flight are completed.

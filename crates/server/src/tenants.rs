@@ -17,7 +17,7 @@ use crate::{
     body::Body,
     catalog::Catalog,
     errors::Error,
-    registry::{Absent, Found, Mark, Registry, check_name},
+    registry::{Absent, Found, Mark, Owner, Registry, check_name},
     request::{Path, Query, Verb},
     respond,
     tenant::{Shared, not_found},
@@ -80,7 +80,7 @@ pub(crate) async fn handle(
             Some(found) => Ok(respond::json(200, &tenant(&found, true))),
             None => Err(not_found(name)),
         },
-        (&Method::DELETE, false) => delete(registry, shared, name).await,
+        (&Method::DELETE, false) => delete(registry, shared, name, body).await,
         _ => Err(Status::method_not_allowed().into()),
     }
 }
@@ -94,7 +94,7 @@ async fn find(registry: &Registry, name: &str) -> Result<Option<Found>, Error> {
 }
 
 fn tenant(found: &Found, alone: bool) -> Value {
-    let Found { name, mark: Mark { phase, uid, created }, revision } = found;
+    let Found { name, mark: Mark { phase, uid, created, owner }, revision } = found;
     let mut metadata = json!({ "name": name });
     for (field, value) in [("uid", uid), ("creationTimestamp", created)] {
         if !value.is_empty() {
@@ -102,6 +102,9 @@ fn tenant(found: &Found, alone: bool) -> Value {
         }
     }
     metadata["resourceVersion"] = revision.to_string().into();
+    if let Some(owner) = owner {
+        metadata["ownerReferences"] = json!([owner]);
+    }
     let rest = json!({"metadata": metadata, "status": {"phase": phase}});
     if !alone {
         return rest;
@@ -158,7 +161,9 @@ async fn create(registry: &Registry, query: &Query, body: &Bytes) -> Result<Resp
     if !errors.is_empty() {
         return Err(Status::invalid(GROUP, "Tenant", name, &errors).into());
     }
-    let (_, made) = registry.make(name, Absent::CreateUnlessTerminating).await?;
+    let owner = owner(&sent)?;
+    let absent = owner.as_ref().map_or(Absent::CreateUnlessTerminating, Absent::CreateFor);
+    let (_, made) = registry.make(name, absent).await?;
     match registry.get(name).await? {
         _ if !made => Err(Status::already_exists(GROUP, "tenants", name).into()),
         Some(found) => Ok(respond::json(201, &tenant(&found, true))),
@@ -166,7 +171,36 @@ async fn create(registry: &Registry, query: &Query, body: &Bytes) -> Result<Resp
     }
 }
 
-async fn delete(registry: &Arc<Registry>, shared: &Arc<Shared>, name: &str) -> Result<Response<Body>, Error> {
+/// The owner of a new tenant: none, or the only one in its metadata.
+fn owner(sent: &Value) -> Result<Option<Owner>, Error> {
+    let wrong = |why: String| Error::from(Status::bad_request(format!("metadata.ownerReferences: {why}")));
+    match sent["metadata"]["ownerReferences"].as_array().map(Vec::as_slice) {
+        None | Some([]) => Ok(None),
+        Some([owner]) => {
+            let owner: Owner = serde_json::from_value(owner.clone()).map_err(|why| wrong(why.to_string()))?;
+            Ok(Some(owner))
+        }
+        Some(_) => Err(wrong("a tenant has one owner at most".to_owned())),
+    }
+}
+
+/// The uid that the tenant to be deleted has to have, by the preconditions of `DeleteOptions`.
+fn wanted_uid(body: &Bytes) -> Result<Option<String>, Error> {
+    if body.is_empty() {
+        return Ok(None);
+    }
+    let sent: Value = serde_json::from_slice(body)
+        .map_err(|error| Status::bad_request(format!("the body is not DeleteOptions in JSON: {error}")))?;
+    Ok(sent["preconditions"]["uid"].as_str().map(str::to_owned))
+}
+
+async fn delete(
+    registry: &Arc<Registry>,
+    shared: &Arc<Shared>,
+    name: &str,
+    body: &Bytes,
+) -> Result<Response<Body>, Error> {
+    let uid = wanted_uid(body)?;
     if *name == *shared.options.default_tenant {
         return Err(Status::forbidden(GROUP, "tenants", name, "the default tenant may not be deleted").into());
     }
@@ -174,7 +208,7 @@ async fn delete(registry: &Arc<Registry>, shared: &Arc<Shared>, name: &str) -> R
     // The deletion is completed even if the client disconnects.
     let deletion = {
         let (registry, name) = (registry.clone(), name.to_owned());
-        async move { registry.delete(&name).await }
+        async move { registry.delete(&name, uid.as_deref()).await }
     };
     let deleted = shared.env.spawn(format!("delete tenant {name}"), deletion).await;
     let Some(mark) = deleted.map_err(Status::internal)?? else { return Err(not_found(name)) };

@@ -9,6 +9,7 @@ use crate::{
     authz::{self, Attributes},
     errors::Error,
     identity::User,
+    projects::{self, Entrance},
     registry::{Absent, check_name},
     request::{Path, RequestInfo, Verb},
     server::ApiServer,
@@ -25,6 +26,30 @@ pub(super) fn managed_tenant<'a>(server: &ApiServer, info: &'a RequestInfo<'_>) 
     }
 }
 
+/// The tenant whose projects have control planes at paths of this server, if any: a handle that is bound to another tenant
+/// has none.
+pub(super) fn projects_of(server: &ApiServer) -> Option<&str> {
+    let options = &server.shared().options;
+    let host = options.default_tenant.as_str();
+    (options.projects && server.bound_tenant().is_none_or(|bound| bound.name == host)).then_some(host)
+}
+
+/// [`enter`] for the control plane of a project, by its path.
+pub(super) async fn enter_project(
+    server: &ApiServer,
+    name: &str,
+    headers: &HeaderMap,
+    wanted: &Attributes<'_>,
+) -> Result<(Arc<Tenant>, User), Error> {
+    let admit = || projects::admit(server.registry(), server.shared(), name, Entrance::Project);
+    match enter_named(server, name, headers, wanted, false).await {
+        Ok(entered) => admit().await.map(|()| entered),
+        // The sender may know: either there is no such project, or its control plane does not exist yet.
+        Err(missing @ Error::NotFound { .. }) => admit().await.and(Err(missing)),
+        Err(error) => Err(error),
+    }
+}
+
 /// The tenant of a request, and its authenticated and authorized user. `name` is the tenant in its path; `stores`: whether
 /// the request may create the tenant.
 pub(super) async fn enter(
@@ -34,7 +59,6 @@ pub(super) async fn enter(
     wanted: &Attributes<'_>,
     stores: bool,
 ) -> Result<(Arc<Tenant>, User), Error> {
-    let (shared, registry) = (server.shared(), server.registry());
     if let Some(tenant) = server.bound_tenant() {
         // A handle may outlive its tenant, and gives no access to others.
         if tenant.is_gone() || name.is_some_and(|name| name != tenant.name) {
@@ -44,7 +68,23 @@ pub(super) async fn enter(
         let user = authenticate_and_authorize(server, Some(tenant), headers, wanted).await?;
         return Ok((tenant.clone(), user));
     }
-    let name = name.unwrap_or(&shared.options.default_tenant);
+    let host = &server.shared().options.default_tenant;
+    let entered = enter_named(server, name.unwrap_or(host), headers, wanted, stores).await?;
+    if let Some(name) = name {
+        projects::admit(server.registry(), server.shared(), name, Entrance::Cluster).await?;
+    }
+    Ok(entered)
+}
+
+/// [`enter`] for a tenant by its name, through a handle that is not bound to it.
+async fn enter_named(
+    server: &ApiServer,
+    name: &str,
+    headers: &HeaderMap,
+    wanted: &Attributes<'_>,
+    stores: bool,
+) -> Result<(Arc<Tenant>, User), Error> {
+    let (shared, registry) = (server.shared(), server.registry());
     if let Some(tenant) = registry.opened(name) {
         tenant.verify_every(tenant::VERIFY_INTERVAL);
         let user = authenticate_and_authorize(server, Some(&tenant), headers, wanted).await?;

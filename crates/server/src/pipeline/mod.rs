@@ -72,14 +72,19 @@ async fn route(
     let shared = server.shared();
     let (parts, body) = request.into_parts();
     // Resolve: tenant, path, verb.
-    let info = RequestInfo::resolve(&parts.method, &parts.uri, shared.options.max_selector_bytes);
+    let longest = shared.options.max_selector_bytes;
+    let info = RequestInfo::resolve(&parts.method, &parts.uri, longest, enter::projects_of(server));
     around::label_request(labels, &info, &shared.catalog);
     info.check_timeout()?;
     let managed = enter::managed_tenant(server, &info);
     // Authenticate and authorize, in the tenant.
     let wanted = attributes::of(&info, &parts.method, managed);
-    let stores = tenants::stores(&parts.method, &info.endpoint, &info.query, &shared.catalog);
-    let (tenant, user) = enter::enter(server, info.tenant, &parts.headers, &wanted, stores).await?;
+    let (tenant, user) = if info.is_project {
+        enter::enter_project(server, info.tenant.unwrap_or_default(), &parts.headers, &wanted).await?
+    } else {
+        let stores = tenants::stores(&parts.method, &info.endpoint, &info.query, &shared.catalog);
+        enter::enter(server, info.tenant, &parts.headers, &wanted, stores).await?
+    };
     let share = Share::of(&user);
     dispatch::check_method(&parts.method)?;
     // Endpoints other than resources of a tenant.

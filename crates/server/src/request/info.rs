@@ -7,12 +7,15 @@ use super::{
     Path, Query, ResourcePath, Verb,
     path::{parse_path, split_tenant},
 };
+use crate::projects;
 
 /// The attributes of a request, derived from its method and URI alone.
 #[derive(Debug)]
 pub(crate) struct RequestInfo<'a> {
-    /// The tenant of a path `/clusters/{tenant}/…`.
+    /// The tenant of a path `/clusters/{tenant}/…`, or the project of a path `…/projects/{project}/control-plane/…`.
     pub(crate) tenant: Option<&'a str>,
+    /// Whether the path is a project's.
+    pub(crate) is_project: bool,
     /// The path within the tenant, as it was sent.
     pub(crate) path: &'a str,
     /// The endpoint of that path.
@@ -27,8 +30,20 @@ pub(crate) struct RequestInfo<'a> {
 impl<'a> RequestInfo<'a> {
     /// `max_selector_bytes`: a longer field selector is not parsed here, because the sender is not authenticated yet. It
     /// is rejected later.
-    pub(crate) fn resolve(method: &Method, uri: &'a Uri, max_selector_bytes: usize) -> RequestInfo<'a> {
-        let (tenant, path) = split_tenant(uri.path());
+    ///
+    /// `projects_of`: the tenant whose projects have control planes, if any.
+    pub(crate) fn resolve(
+        method: &Method,
+        uri: &'a Uri,
+        max_selector_bytes: usize,
+        projects_of: Option<&str>,
+    ) -> RequestInfo<'a> {
+        let (mut tenant, mut path) = split_tenant(uri.path());
+        let project = projects_of.filter(|host| tenant.is_none_or(|tenant| tenant == *host));
+        let project = project.and_then(|_| projects::split(path));
+        if let Some((name, rest)) = project {
+            (tenant, path) = (Some(name), rest);
+        }
         let query = Query::parse(uri.query());
         let endpoint = parse_path(path);
         let verb = match &endpoint {
@@ -36,7 +51,7 @@ impl<'a> RequestInfo<'a> {
             _ => Verb::of_path(method),
         };
         let selected_name = selected_name(verb, &query, max_selector_bytes);
-        RequestInfo { tenant, path, endpoint, query, verb, selected_name }
+        RequestInfo { tenant, is_project: project.is_some(), path, endpoint, query, verb, selected_name }
     }
 
     /// Whether the client decides how long the request takes. Such requests have no deadline.
@@ -86,12 +101,31 @@ mod tests {
     fn verbs() {
         let verb = |method: Method, path: &str, query: &str| {
             let uri: Uri = format!("{path}?{query}").parse().unwrap();
-            RequestInfo::resolve(&method, &uri, 1 << 10).verb
+            RequestInfo::resolve(&method, &uri, 1 << 10, None).verb
         };
         assert_eq!(verb(Method::GET, "/api/v1/pods", ""), Verb::List);
         assert_eq!(verb(Method::GET, "/api/v1/pods", "watch=maybe"), Verb::Watch);
         assert_eq!(verb(Method::GET, "/api/v1/pods", "watch=false"), Verb::List);
         assert_eq!(verb(Method::GET, "/api/v1/namespaces/a", "watch=true"), Verb::Get);
         assert_eq!(verb(Method::DELETE, "/api/v1/namespaces/a/pods", ""), Verb::DeleteCollection);
+    }
+
+    #[test]
+    fn projects_have_control_planes_in_their_host_alone() {
+        let project = "/apis/resourcemanager.miloapis.com/v1alpha1/projects/p/control-plane/api/v1/pods";
+        let resolve = |path: &str, host| {
+            let uri: Uri = path.parse().unwrap();
+            let info = RequestInfo::resolve(&Method::GET, &uri, 1 << 10, host);
+            (info.tenant.map(str::to_owned), info.is_project, info.path.to_owned())
+        };
+        let pods = || "/api/v1/pods".to_owned();
+        assert_eq!(resolve(project, Some("host")), (Some("p".into()), true, pods()));
+        assert_eq!(
+            resolve(&format!("/clusters/host{project}"), Some("host")),
+            (Some("p".into()), true, pods())
+        );
+        assert_eq!(resolve("/clusters/p/api/v1/pods", Some("host")), (Some("p".into()), false, pods()));
+        assert_eq!(resolve(&format!("/clusters/q{project}"), Some("host")).1, false);
+        assert_eq!(resolve(project, None), (None, false, project.to_owned()));
     }
 }

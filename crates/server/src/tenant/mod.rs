@@ -90,12 +90,13 @@ pub(crate) const VERIFY_SOON_INTERVAL: Duration = Duration::from_secs(1);
 /// Maximum operations of a tenant's transaction; one more checks its mark.
 pub(crate) const MAX_OPS: usize = k1s_store::limits::MAX_OPS - 1;
 
-/// The resources that admission reads from caches without checking the store's revision. To read this server's own writes,
+/// The resources that admission, and the entrance to projects, read from caches without checking the store's revision. To read this server's own writes,
 /// their caches are notified of them.
-const ADMISSION_READS: [&str; 5] = [
+const ADMISSION_READS: [&str; 6] = [
     "core/limitranges/",
     "networking.k8s.io/ingressclasses/",
     "node.k8s.io/runtimeclasses/",
+    crate::projects::KEYS,
     "scheduling.k8s.io/priorityclasses/",
     "storage.k8s.io/storageclasses/",
 ];

@@ -12,6 +12,7 @@ mod limits;
 mod metadata;
 mod network;
 mod pages;
+mod projects;
 mod requests;
 mod round_trips;
 mod spy;

@@ -1,0 +1,151 @@
+//! `/apis/resourcemanager.miloapis.com/v1alpha1/projects/{name}/control-plane/…`: the control planes of projects.
+//!
+//! A Project is an object of the default tenant, and its control plane is the tenant of the same name. A controller outside
+//! of this crate creates that tenant, and reports in the Project's condition `ControlPlaneReady` whether it may be used;
+//! that condition is all this crate knows of projects. Who may enter is decided as for `/clusters/{name}`.
+
+use std::sync::Arc;
+
+use k1s_object::{Status, status::Details};
+use serde::Deserialize;
+
+use crate::{
+    errors::Error,
+    registry::Registry,
+    tenant::{Shared, Tenant},
+};
+
+const GROUP: &str = "resourcemanager.miloapis.com";
+const VERSION: &str = "v1alpha1";
+const RESOURCE: &str = "projects";
+const PREFIX: &str = "/apis/resourcemanager.miloapis.com/v1alpha1/projects/";
+
+/// The keys of Projects within a tenant, for caches that are notified of this server's own writes.
+pub(crate) const KEYS: &str = "resourcemanager.miloapis.com/projects/";
+
+/// The condition that tells whether a project's control plane may be used, and its reason while the project is suspended.
+const CONDITION: &str = "ControlPlaneReady";
+const SUSPENDED: &str = "Suspended";
+
+/// When a client should try again to reach a control plane that is not ready.
+const RETRY_AFTER_SECONDS: u32 = 1;
+
+/// `…/projects/{name}/control-plane/…`: the project, and the path within its control plane.
+pub(crate) fn split(path: &str) -> Option<(&str, &str)> {
+    let (name, rest) = path.strip_prefix(PREFIX)?.split_once('/')?;
+    match rest.strip_prefix("control-plane")? {
+        _ if name.is_empty() => None,
+        "" => Some((name, "/")),
+        rest => rest.starts_with('/').then_some((name, rest)),
+    }
+}
+
+/// How a request names a project's control plane.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Entrance {
+    /// By the project's path. The tenant has to be a project's, and ready.
+    Project,
+    /// By `/clusters/{name}`. The tenant may be nobody's.
+    Cluster,
+}
+
+/// Refuses a request for a project's control plane that may not be used.
+///
+/// # Errors
+/// 403 if the project is suspended. At its own path also 404 if there is no such project, and 503 if it is not ready.
+pub(crate) async fn admit(
+    registry: &Registry,
+    shared: &Shared,
+    name: &str,
+    entrance: Entrance,
+) -> Result<(), Error> {
+    if !shared.options.projects || *name == *shared.options.default_tenant {
+        return match entrance {
+            Entrance::Project => Err(Error::not_found(GROUP, RESOURCE, name)),
+            Entrance::Cluster => Ok(()),
+        };
+    }
+    let host = registry.find(&shared.options.default_tenant, true).await?;
+    let Some(project) = find(&host, name).await? else {
+        return match entrance {
+            Entrance::Project => Err(Error::not_found(GROUP, RESOURCE, name)),
+            Entrance::Cluster => Ok(()),
+        };
+    };
+    let condition = project.status.conditions.into_iter().find(|one| one.kind == CONDITION);
+    match (condition, entrance) {
+        (Some(Condition { reason, message, .. }), _) if reason == SUSPENDED => {
+            Err(Status::forbidden(GROUP, RESOURCE, name, message).into())
+        }
+        (_, Entrance::Cluster) => Ok(()),
+        (Some(Condition { status, .. }), _) if status == "True" => Ok(()),
+        (Some(Condition { reason, message, .. }), _) => {
+            Err(not_ready(name, &format!("{message} ({reason})")))
+        }
+        (None, _) => Err(not_ready(name, "it is being created")),
+    }
+}
+
+/// 503: the control plane of a project is not ready.
+fn not_ready(name: &str, why: &str) -> Error {
+    let details = Details { retry_after_seconds: RETRY_AFTER_SECONDS, ..Details::of(GROUP, RESOURCE, name) };
+    let message = format!("the control plane of project {name:?} is not ready: {why}");
+    Status::new(503, "ServiceUnavailable", message).with(details).into()
+}
+
+/// The part of a Project that decides about its control plane.
+#[derive(Debug, Default, Deserialize)]
+struct Project {
+    #[serde(default)]
+    status: ProjectStatus,
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct ProjectStatus {
+    #[serde(default)]
+    conditions: Vec<Condition>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Condition {
+    #[serde(rename = "type")]
+    kind: String,
+    status: String,
+    reason: String,
+    message: String,
+}
+
+/// A Project of the host. From the cache: on a shared store a read would be a round trip per request.
+async fn find(host: &Arc<Tenant>, name: &str) -> Result<Option<Project>, Error> {
+    let gvr = k1s_object::gvk::GroupVersionResource::new(GROUP, VERSION, RESOURCE);
+    let Some(resource) = host.resource(gvr).await? else { return Ok(None) };
+    let snapshot = host.cache(&resource).with_own_writes().await?;
+    let Some(entry) = snapshot.entries.get(&host.key(&resource, "", name)) else { return Ok(None) };
+    let project = serde_json::from_slice(entry.stored.json());
+    Ok(Some(project.map_err(|error| Status::internal(format!("project {name:?} cannot be read: {error}")))?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_control_plane_path_names_the_project_and_the_path_within() {
+        let cases = [
+            ("a/control-plane", Some(("a", "/"))),
+            ("a/control-plane/", Some(("a", "/"))),
+            ("a/control-plane/api/v1/pods", Some(("a", "/api/v1/pods"))),
+            ("a/control-planes", None),
+            ("a/control-plane-x/api", None),
+            ("a/status", None),
+            ("a", None),
+            ("/control-plane/api", None),
+        ];
+        for (rest, expected) in cases {
+            assert_eq!(split(&format!("{PREFIX}{rest}")), expected, "{rest}");
+        }
+        assert_eq!(split("/apis/other.example.com/v1alpha1/projects/a/control-plane/api"), None);
+        assert_eq!(split("/apis/resourcemanager.miloapis.com/v1/projects/a/control-plane/api"), None);
+    }
+}
