@@ -8,6 +8,7 @@
 //!   finalizer when not in use
 //! - the default `ServiceAccount` and the root CA `ConfigMap` of each namespace
 //! - expiry of Events and, optionally, of Leases
+//! - optionally, on a k1s server: [`projects`], each with a control plane of its own
 //!
 //! They need only a `kube::Client`, and each can be turned off. On a k1s server all of them share a single
 //! watch of all metadata; on any other cluster they watch the metadata of the kinds they need. A cluster with
@@ -33,6 +34,7 @@ mod gc;
 mod kinds;
 mod meta;
 mod namespaces;
+pub mod projects;
 mod protection;
 mod tenants;
 
@@ -41,6 +43,7 @@ use std::{sync::Arc, time::Duration};
 use k1s_runtime::{Connect, Manager, ManagerError, ManagerOptions, controller::BuildError};
 use tokio_util::sync::CancellationToken;
 
+pub use projects::ProjectsOptions;
 pub use tenants::{Standby, TenantControllers, TenantSignal};
 
 /// Which controllers run, and their settings.
@@ -66,6 +69,9 @@ pub struct ControllersOptions {
     /// How long Leases are kept after they expire. `None`, forever, by default: a Lease belongs to its
     /// creator, and Kubernetes only deletes those of its own servers, too.
     pub lease_ttl: Option<Duration>,
+    /// Gives each Project a control plane of its own: see [`projects`]. `None`, off, by default. Only on a k1s server, in
+    /// its default tenant, with a client that may manage tenants; and [`projects::DEFINITIONS`] have to be installed.
+    pub projects: Option<ProjectsOptions>,
 }
 
 impl Default for ControllersOptions {
@@ -79,6 +85,7 @@ impl Default for ControllersOptions {
             root_ca: None,
             event_ttl: Some(Duration::from_secs(3600)),
             lease_ttl: None,
+            projects: None,
         }
     }
 }
@@ -96,6 +103,7 @@ impl ControllersOptions {
             root_ca: None,
             event_ttl: None,
             lease_ttl: None,
+            projects: None,
         }
     }
 }
@@ -136,6 +144,9 @@ pub fn add_to_manager(manager: &Manager, options: &ControllersOptions) -> Result
     let limits = expiry::Limits { events: options.event_ttl, leases: options.lease_ttl };
     if limits.events.is_some() || limits.leases.is_some() {
         expiry::add(manager, &feed, limits)?;
+    }
+    if let Some(options) = &options.projects {
+        projects::add(manager, options)?;
     }
     Ok(())
 }

@@ -244,8 +244,9 @@ impl Inner {
         companion.send_replace(Companion::Starting { problem: None });
         let stop = self.stop.child_token();
         let status = Status { companion, stop: stop.clone() };
-        let work =
-            follow(self.env.clone(), tenant.to_owned(), self.options.clone(), dial, stop.clone(), status);
+        let mut options = self.options.clone();
+        options.projects = options.projects.filter(|projects| projects.host == tenant);
+        let work = follow(self.env.clone(), tenant.to_owned(), options, dial, stop.clone(), status);
         let task = self.env.spawn(format!("controllers of {tenant}"), work);
         state.running.insert(tenant.to_owned(), Running { stop, task });
     }
