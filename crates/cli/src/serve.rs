@@ -9,7 +9,7 @@ use std::{
 
 use clap::Args;
 use k1s::{
-    ControllersOptions, Election, Runtime, RuntimeBuilder, StartError, StopError,
+    ControllersOptions, Election, ProjectsOptions, Runtime, RuntimeBuilder, StartError, StopError,
     controller::leader::LeaderElectionOptions,
     env::Env,
     server::{ServerOptions, TlsFiles, Tokens},
@@ -75,6 +75,11 @@ pub(crate) struct Options {
     /// Does not delete dependents of deleted objects, like a bare kube-apiserver (envtest).
     #[arg(long)]
     pub(crate) disable_garbage_collection: bool,
+    /// Gives each Project (resourcemanager.miloapis.com/v1alpha1) a control plane of its own, served at
+    /// `/apis/resourcemanager.miloapis.com/v1alpha1/projects/NAME/control-plane` and at `/clusters/NAME`. Installs the
+    /// definitions of Project and ProjectControlPlane.
+    #[arg(long)]
+    pub(crate) projects: bool,
 }
 
 /// Why the server could not start, or failed.
@@ -139,6 +144,7 @@ pub(crate) async fn run(options: Options) -> Result<(), Error> {
         }))
         .controllers(ControllersOptions {
             garbage_collection: !options.disable_garbage_collection,
+            projects: options.projects.then(ProjectsOptions::default),
             ..ControllersOptions::default()
         });
     let runtime = builder.start().await?;

@@ -4,12 +4,15 @@ use std::sync::Arc;
 
 use k1s_controllers::{ControllersOptions, TenantControllers, TenantSignal};
 use k1s_env::{Env, Task};
-use k1s_runtime::{BoxError, leader::InvalidOptions};
+use k1s_runtime::{BoxError, Client, client::ClientOptions, leader::InvalidOptions};
 use k1s_server::{ApiServer, ServerOptions, Status, TenantEvent, TenantHook, User};
 use k1s_store::{Revision, Store};
 use tokio_util::sync::CancellationToken;
 
-use crate::election::{self, Election};
+use crate::{
+    election::{self, Election},
+    manifests::{self, ApplyError},
+};
 
 /// The options of a [`ControlPlane`].
 #[derive(Debug, Clone, Default)]
@@ -29,6 +32,8 @@ pub(crate) enum ControlPlaneError {
     Server(#[from] Status),
     #[error("leader election of the control plane's controllers: {0}")]
     Election(#[from] InvalidOptions),
+    #[error("the definitions of projects cannot be installed: {0}")]
+    Projects(#[from] ApplyError),
 }
 
 /// An API server and the controllers of its tenants. A tenant's controllers start when there is first work for them.
@@ -54,6 +59,11 @@ impl ControlPlane {
         options: ControlPlaneOptions,
     ) -> Result<ControlPlane, ControlPlaneError> {
         let ControlPlaneOptions { mut server, mut controllers, election } = options;
+        if let Some(projects) = &mut controllers.projects {
+            projects.host.clone_from(&server.default_tenant);
+            server.projects = true;
+        }
+        let projects = controllers.projects.is_some();
         if controllers.default_objects && controllers.root_ca.is_none() {
             controllers.root_ca = Some(server.root_ca.as_str().into());
         }
@@ -75,6 +85,13 @@ impl ControlPlane {
         // The search below covers everything up to this revision; the tenant hook reports what comes later.
         let before = store.revision().await.map_err(|error| Status::internal(error.to_string()))?;
         let server = ApiServer::new(env.clone(), store, server).await?;
+        if projects {
+            if let Err(error) = install_projects(env, &server).await {
+                server.shutdown();
+                return Err(error);
+            }
+            controllers.signal().needed(server.default_tenant());
+        }
         let stop = CancellationToken::new();
         let task = match election {
             Some(election) => {
@@ -131,6 +148,15 @@ impl Drop for ControlPlane {
     }
 }
 
+/// Installs the definitions of projects in the default tenant. Definitions that are there already are updated.
+async fn install_projects(env: &Env, server: &ApiServer) -> Result<(), ControlPlaneError> {
+    let inside = server.tenant(server.default_tenant()).await?.as_user(User::admin());
+    let options = ClientOptions { env: env.clone(), ..ClientOptions::default() };
+    let client = Client::new(kube::Client::new(inside, "default"), options);
+    manifests::apply(&client, k1s_controllers::projects::DEFINITIONS).await?;
+    Ok(())
+}
+
 /// Forwards an event of the server's tenant hook to the controllers.
 pub(crate) fn forward(signal: &TenantSignal, event: TenantEvent<'_>) {
     match event {
@@ -146,9 +172,11 @@ async fn open(server: ApiServer, tenant: String) -> Result<Option<kube::Client>,
     Ok(inside.map(|inside| kube::Client::new(inside, "default")))
 }
 
-/// A tenant, if it exists, as the administrator sees it.
+/// A tenant, if it exists, as the administrator sees it. The default tenant's controllers see the others as well: that of
+/// projects manages them.
 pub(crate) async fn find(server: &ApiServer, tenant: &str) -> Result<Option<ApiServer>, BoxError> {
     match server.find_tenant(tenant).await {
+        Ok(_) if tenant == server.default_tenant() => Ok(Some(server.as_user(User::admin()))),
         Ok(inside) => Ok(Some(inside.as_user(User::admin()))),
         Err(status) if status.code == 404 => Ok(None),
         Err(status) => Err(BoxError::from(status)),

@@ -63,7 +63,7 @@ pub use election::Election;
 #[cfg(feature = "server-tls")]
 pub use embedded::write_kubeconfig;
 pub use embedded::{Runtime, RuntimeBuilder, StartError, StopError};
-pub use k1s_controllers::ControllersOptions;
+pub use k1s_controllers::{ControllersOptions, ProjectsOptions, projects};
 
 // The most common types of the controller library; `controller` has the others.
 #[doc(no_inline)]

@@ -18,7 +18,7 @@ use serde_json::json;
 use super::{
     FINALIZER, INSTALLED, ProjectsOptions, SUSPEND, definition, project, project_control_plane,
     status::{self, Definitions, Plane},
-    template,
+    template::{self, Installed},
     tenants::{Phase, Tenant, Tenants},
 };
 
@@ -123,7 +123,10 @@ impl Projects {
         }
         // A control plane has to be ready before anything can be installed in it.
         let project = self.report(project, &Plane::Ready, Some(&Definitions::Installing), was_ready).await?;
-        let refused = template::install(&self.tenants, &name, &wanted).await?;
+        let Installed { refused, pending } = template::install(&self.tenants, &name, &wanted).await?;
+        if pending {
+            return Ok(Action::requeue_with_backoff());
+        }
         if !refused.is_empty() {
             let definitions = Definitions::Refused(refused);
             self.report(&project, &Plane::Ready, Some(&definitions), was_ready).await?;

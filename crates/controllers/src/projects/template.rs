@@ -79,7 +79,16 @@ pub(super) fn fingerprint(tenant: &Tenant, definitions: &[Value]) -> String {
     format!("{}/{:016x}", tenant.uid(), hasher.finish())
 }
 
-/// Installs definitions in a tenant. Returns what the server refuses, one message for each of those.
+/// The outcome of installing definitions.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Installed {
+    /// One message for each definition that the server refuses.
+    pub(super) refused: Vec<String>,
+    /// Whether some are accepted but not served yet.
+    pub(super) pending: bool,
+}
+
+/// Installs definitions in a tenant.
 ///
 /// # Errors
 /// If the server does not answer, or fails.
@@ -87,25 +96,29 @@ pub(super) async fn install(
     tenants: &Tenants,
     tenant: &str,
     definitions: &[Value],
-) -> Result<Vec<String>, kube::Error> {
-    let mut refused = Vec::new();
+) -> Result<Installed, kube::Error> {
+    let mut outcome = Installed::default();
     for definition in definitions {
         match tenants.apply(tenant, definition).await {
-            Ok(applied) => refused.extend(not_accepted(&applied)),
+            Ok(applied) => match condition(&applied, "NamesAccepted", "False") {
+                Some(taken) => {
+                    let why = taken["message"].as_str().unwrap_or_default();
+                    outcome.refused.push(format!("{}: {why}", name_of(&applied)));
+                }
+                None => outcome.pending |= condition(&applied, "Established", "True").is_none(),
+            },
             Err(kube::Error::Api(status)) if (400..500).contains(&status.code) && status.code != 429 => {
-                refused.push(format!("{}: {}", name_of(definition), status.message));
+                outcome.refused.push(format!("{}: {}", name_of(definition), status.message));
             }
             Err(error) => return Err(error),
         }
     }
-    Ok(refused)
+    Ok(outcome)
 }
 
-/// Why a definition that was stored is not served: its names are taken by another one.
-fn not_accepted(applied: &Value) -> Option<String> {
-    let conditions = applied["status"]["conditions"].as_array()?;
-    let taken = conditions.iter().find(|one| one["type"] == "NamesAccepted" && one["status"] == "False")?;
-    Some(format!("{}: {}", name_of(applied), taken["message"].as_str().unwrap_or("its names are taken")))
+fn condition<'a>(definition: &'a Value, type_: &str, status: &str) -> Option<&'a Value> {
+    let conditions = definition["status"]["conditions"].as_array()?;
+    conditions.iter().find(|one| one["type"] == type_ && one["status"] == status)
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::{sync::Arc, time::Duration};
 
 use futures_util::future::BoxFuture;
-use k1s_controllers::ControllersOptions;
+use k1s_controllers::{ControllersOptions, ProjectsOptions};
 use k1s_env::{Env, WorkTracker};
 use k1s_server::{ServerOptions, User};
 use k1s_store::{MemoryOptions, Store};
@@ -34,6 +34,7 @@ pub struct RuntimeBuilder {
     pub(super) listen: ListenOptions,
     server: ServerOptions,
     controllers: ControllersOptions,
+    projects: Option<ProjectsOptions>,
     election: Election,
     patience: Duration,
 }
@@ -48,6 +49,7 @@ impl Default for RuntimeBuilder {
             listen: ListenOptions::default(),
             server: ServerOptions::default(),
             controllers: ControllersOptions::default(),
+            projects: None,
             election: Election::default(),
             patience: Duration::from_secs(30),
         }
@@ -134,6 +136,15 @@ impl RuntimeBuilder {
         self
     }
 
+    /// Turns projects on: installs the kinds `Project` and `ProjectControlPlane` in the runtime's tenant, gives each Project
+    /// a tenant of its own, and serves that also at
+    /// `/apis/resourcemanager.miloapis.com/v1alpha1/projects/{name}/control-plane`. Off by default. The
+    /// [`host`](ProjectsOptions::host) is the runtime's tenant.
+    pub fn projects(mut self, options: ProjectsOptions) -> RuntimeBuilder {
+        self.projects = Some(options);
+        self
+    }
+
     /// Which runtime's controllers run if several share the store. By default there is an election on etcd,
     /// and none on other stores.
     pub fn election(mut self, election: Election) -> RuntimeBuilder {
@@ -170,10 +181,12 @@ impl RuntimeBuilder {
             #[cfg(feature = "server-tls")]
             listen,
             server,
-            controllers,
+            mut controllers,
+            projects,
             election,
             patience,
         } = self;
+        controllers.projects = projects.or(controllers.projects);
         let env = env.unwrap_or_else(Env::system);
         let tasks = env.scope();
         // The most likely failure comes first, before anything needs cleanup.

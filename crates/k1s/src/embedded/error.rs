@@ -12,7 +12,7 @@ use k1s_store_disk::OpenError;
 #[cfg(feature = "etcd")]
 use k1s_store_etcd::ConnectError;
 
-use crate::control_plane::ControlPlaneError;
+use crate::{control_plane::ControlPlaneError, manifests::ApplyError};
 
 /// Why a [`Runtime`](crate::Runtime) could not start.
 #[derive(Debug, thiserror::Error)]
@@ -92,6 +92,9 @@ pub enum StartError {
     /// The options of the controllers' leader election are invalid.
     #[error("leader election of the controllers: {0}")]
     Election(#[from] InvalidOptions),
+    /// The definitions of projects could not be installed.
+    #[error("the definitions of projects cannot be installed: {0}")]
+    Projects(#[from] ApplyError),
     /// A startup task panicked or was cancelled.
     #[error(transparent)]
     Task(#[from] TaskError),
@@ -102,6 +105,7 @@ impl From<ControlPlaneError> for StartError {
         match error {
             ControlPlaneError::Server(status) => StartError::Server(status),
             ControlPlaneError::Election(error) => StartError::Election(error),
+            ControlPlaneError::Projects(error) => StartError::Projects(error),
         }
     }
 }
