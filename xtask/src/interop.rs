@@ -1,5 +1,5 @@
 //! `cargo xtask interop`: kubectl, client-go, controller-runtime, helm, the Python client and kopf against `k1s serve`,
-//! over HTTPS.
+//! over HTTPS; and an operator over its projects.
 //!
 //! The checks are in `interop/`; the clients are built once, into `target/interop/`.
 
@@ -23,6 +23,7 @@ pub(crate) fn run() -> Result<(), String> {
     let mut failed = Vec::new();
     tools.in_memory(&mut failed)?;
     tools.on_disk(&mut failed)?;
+    tools.with_projects(&mut failed)?;
     if failed.is_empty() {
         print("all clients passed");
         Ok(())
@@ -77,7 +78,9 @@ impl Tools {
             .arg(self.client_go())
             .arg(".");
         finish(go.current_dir(self.sources.join("go")))?;
-        for (folder, program) in [("operator-go", self.operator_go()), ("helm", self.helm())] {
+        let programs =
+            [("operator-go", self.operator_go()), ("projects", self.projects()), ("helm", self.helm())];
+        for (folder, program) in programs {
             let mut go = Command::new("go");
             go.args(["build", "-trimpath", "-ldflags", "-s -w", "-o"]).arg(program).arg(".");
             finish(go.current_dir(self.sources.join(folder)))?;
@@ -111,6 +114,10 @@ impl Tools {
         self.built.join("operator-go")
     }
 
+    fn projects(&self) -> PathBuf {
+        self.built.join("projects-go")
+    }
+
     fn helm(&self) -> PathBuf {
         self.built.join("helm")
     }
@@ -127,13 +134,29 @@ impl Tools {
         server.stop()
     }
 
-    /// The same without the old kubectl and helm, and with a restart in between: all objects must still be there.
-    fn on_disk(&self, failed: &mut Vec<String>) -> Result<(), String> {
-        let folder = self.built.join("data");
+    /// The operator over projects, in memory and on disk.
+    fn with_projects(&self, failed: &mut Vec<String>) -> Result<(), String> {
+        let folder = self.fresh_folder("projects")?;
+        for (name, options) in [("memory", vec![]), ("disk", vec!["--data-dir", folder.as_str()])] {
+            let server = Server::start(self, name, &[&["--projects"], &*options].concat())?;
+            server.run_suite("projects", &mut Command::new(self.projects()), failed)?;
+            server.stop()?;
+        }
+        Ok(())
+    }
+
+    /// An empty data folder, which need not exist.
+    fn fresh_folder(&self, name: &str) -> Result<String, String> {
+        let folder = self.built.join(name);
         if folder.exists() {
             fs::remove_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
         }
-        let folder = folder.display().to_string();
+        Ok(folder.display().to_string())
+    }
+
+    /// The same without the old kubectl and helm, and with a restart in between: all objects must still be there.
+    fn on_disk(&self, failed: &mut Vec<String>) -> Result<(), String> {
+        let folder = self.fresh_folder("data")?;
         let server = Server::start(self, "disk", &["--data-dir", &folder])?;
         self.kubectl_suite("newest", &server, failed)?;
         self.client_go_suite(&server, failed)?;
