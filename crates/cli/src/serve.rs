@@ -77,7 +77,7 @@ pub(crate) struct Options {
     pub(crate) disable_garbage_collection: bool,
     /// Gives each Project (resourcemanager.miloapis.com/v1alpha1) a control plane of its own, served at
     /// `/apis/resourcemanager.miloapis.com/v1alpha1/projects/NAME/control-plane` and at `/clusters/NAME`. Installs the
-    /// definitions of Project and ProjectControlPlane.
+    /// definitions of Project and `ProjectControlPlane`.
     #[arg(long)]
     pub(crate) projects: bool,
 }

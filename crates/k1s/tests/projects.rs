@@ -14,7 +14,8 @@ use std::{
 use futures_util::{StreamExt as _, future::join_all};
 use http::{Request, Uri};
 use k1s::{
-    ProjectsOptions, Runtime, async_trait,
+    Election, ProjectsOptions, Runtime, async_trait,
+    controller::leader::LeaderElectionOptions,
     env::Env,
     k8s_openapi::api::core::v1::{ConfigMap, Namespace},
     kube::{
@@ -447,6 +448,31 @@ async fn projects_survive_a_restart_in_the_middle() {
     tenants.retain(|name| name.starts_with('p'));
     assert_eq!(tenants.len(), 7);
     runtime.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn one_of_several_control_planes_provides_projects_and_all_serve_them() {
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
+    let start = async || {
+        let builder =
+            Runtime::builder().shared_store(Arc::clone(&store)).projects(ProjectsOptions::default());
+        builder.election(Election::Always(LeaderElectionOptions::default())).start().await.unwrap()
+    };
+    let (one, other) = (start().await, start().await);
+    for (name, writer, reader) in [("a", &one, &other), ("b", &other, &one)] {
+        create(writer, name).await;
+        ready(reader, name).await;
+        write(inside(writer, name), "w").await.unwrap();
+        write(inside(reader, name), "r").await.unwrap();
+        assert_eq!(maps(inside(writer, name)).await, ["r", "w"]);
+    }
+    // The other one takes over.
+    one.stop().await.unwrap();
+    create(&other, "c").await;
+    ready(&other, "c").await;
+    delete(&other, "a").await;
+    assert_eq!(other.server().stored_tenants().await.unwrap(), ["b", "c", "default"]);
+    other.stop().await.unwrap();
 }
 
 /// A store that fails for ever after a number of writes: what it holds then is what a killed process leaves.

@@ -18,10 +18,6 @@ use crate::{
 const GROUP: &str = "resourcemanager.miloapis.com";
 const VERSION: &str = "v1alpha1";
 const RESOURCE: &str = "projects";
-const PREFIX: &str = "/apis/resourcemanager.miloapis.com/v1alpha1/projects/";
-
-/// The keys of Projects within a tenant, for caches that are notified of this server's own writes.
-pub(crate) const KEYS: &str = "resourcemanager.miloapis.com/projects/";
 
 /// The condition that tells whether a project's control plane may be used, and its reason while the project is suspended.
 const CONDITION: &str = "ControlPlaneReady";
@@ -29,16 +25,6 @@ const SUSPENDED: &str = "Suspended";
 
 /// When a client should try again to reach a control plane that is not ready.
 const RETRY_AFTER_SECONDS: u32 = 1;
-
-/// `…/projects/{name}/control-plane/…`: the project, and the path within its control plane.
-pub(crate) fn split(path: &str) -> Option<(&str, &str)> {
-    let (name, rest) = path.strip_prefix(PREFIX)?.split_once('/')?;
-    match rest.strip_prefix("control-plane")? {
-        _ if name.is_empty() => None,
-        "" => Some((name, "/")),
-        rest => rest.starts_with('/').then_some((name, rest)),
-    }
-}
 
 /// How a request names a project's control plane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -124,28 +110,4 @@ async fn find(host: &Arc<Tenant>, name: &str) -> Result<Option<Project>, Error> 
     let Some(entry) = snapshot.entries.get(&host.key(&resource, "", name)) else { return Ok(None) };
     let project = serde_json::from_slice(entry.stored.json());
     Ok(Some(project.map_err(|error| Status::internal(format!("project {name:?} cannot be read: {error}")))?))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_control_plane_path_names_the_project_and_the_path_within() {
-        let cases = [
-            ("a/control-plane", Some(("a", "/"))),
-            ("a/control-plane/", Some(("a", "/"))),
-            ("a/control-plane/api/v1/pods", Some(("a", "/api/v1/pods"))),
-            ("a/control-planes", None),
-            ("a/control-plane-x/api", None),
-            ("a/status", None),
-            ("a", None),
-            ("/control-plane/api", None),
-        ];
-        for (rest, expected) in cases {
-            assert_eq!(split(&format!("{PREFIX}{rest}")), expected, "{rest}");
-        }
-        assert_eq!(split("/apis/other.example.com/v1alpha1/projects/a/control-plane/api"), None);
-        assert_eq!(split("/apis/resourcemanager.miloapis.com/v1/projects/a/control-plane/api"), None);
-    }
 }

@@ -205,6 +205,15 @@ async fn delete(
         return Err(Status::forbidden(GROUP, "tenants", name, "the default tenant may not be deleted").into());
     }
     check_name(name).map_err(|_| not_found(name))?;
+    if uid.is_none()
+        && let Some(Found { mark: Mark { owner: Some(owner), uid, .. }, .. }) = registry.get(name).await?
+    {
+        let why = format!(
+            "it belongs to {} {:?}: delete that, or send preconditions with the uid {uid:?}",
+            owner.kind, owner.name
+        );
+        return Err(Status::forbidden(GROUP, "tenants", name, why).into());
+    }
     // The deletion is completed even if the client disconnects.
     let deletion = {
         let (registry, name) = (registry.clone(), name.to_owned());

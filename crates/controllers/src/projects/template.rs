@@ -125,7 +125,7 @@ fn condition<'a>(definition: &'a Value, type_: &str, status: &str) -> Option<&'a
 mod tests {
     use super::*;
 
-    fn object(metadata: Value) -> DynamicObject {
+    fn object(metadata: &Value) -> DynamicObject {
         serde_json::from_value(json!({"metadata": metadata, "spec": {"group": "example.com"}, "status": {}}))
             .unwrap()
     }
@@ -133,7 +133,7 @@ mod tests {
     #[test]
     fn a_project_has_the_templates_that_it_names_or_the_default_one() {
         let templates = |annotations: Value| {
-            let project = object(json!({"name": "p", "annotations": annotations}));
+            let project = object(&json!({"name": "p", "annotations": annotations}));
             of_project(&project, "default").map(str::to_owned).collect::<Vec<_>>()
         };
         assert_eq!(templates(json!({})), ["default"]);
@@ -143,7 +143,7 @@ mod tests {
 
     #[test]
     fn a_copy_has_what_its_author_wrote_and_not_what_the_host_made_of_it() {
-        let definition = object(json!({
+        let definition = object(&json!({
             "name": "widgets.example.com", "uid": "u", "resourceVersion": "7",
             "labels": {TEMPLATE: "default", "app": "widgets"},
             "annotations": {LAST_APPLIED: "{}", "api-approved.kubernetes.io": "unapproved"},

@@ -5,9 +5,8 @@ use k1s_object::{Status, names, selector::FieldSelector};
 
 use super::{
     Path, Query, ResourcePath, Verb,
-    path::{parse_path, split_tenant},
+    path::{parse_path, split_project, split_tenant},
 };
-use crate::projects;
 
 /// The attributes of a request, derived from its method and URI alone.
 #[derive(Debug)]
@@ -40,7 +39,7 @@ impl<'a> RequestInfo<'a> {
     ) -> RequestInfo<'a> {
         let (mut tenant, mut path) = split_tenant(uri.path());
         let project = projects_of.filter(|host| tenant.is_none_or(|tenant| tenant == *host));
-        let project = project.and_then(|_| projects::split(path));
+        let project = project.and_then(|_| split_project(path));
         if let Some((name, rest)) = project {
             (tenant, path) = (Some(name), rest);
         }

@@ -49,6 +49,19 @@ pub(super) fn split_tenant(path: &str) -> (Option<&str>, &str) {
     }
 }
 
+/// The path of Projects.
+const PROJECTS: &str = "/apis/resourcemanager.miloapis.com/v1alpha1/projects/";
+
+/// `…/projects/{name}/control-plane/…`: the project, and the path within its control plane.
+pub(super) fn split_project(path: &str) -> Option<(&str, &str)> {
+    let (name, rest) = path.strip_prefix(PROJECTS)?.split_once('/')?;
+    match rest.strip_prefix("control-plane")? {
+        _ if name.is_empty() => None,
+        "" => Some((name, "/")),
+        rest => rest.starts_with('/').then_some((name, rest)),
+    }
+}
+
 /// Parses a path within a tenant. Percent escapes are decoded in each segment.
 pub(super) fn parse_path(path: &str) -> Path {
     let trimmed = path.strip_suffix('/').unwrap_or(path);
@@ -127,6 +140,25 @@ mod tests {
             Path::Resource(path) => path,
             other => panic!("{path} is {other:?}"),
         }
+    }
+
+    #[test]
+    fn a_control_plane_path_names_the_project_and_the_path_within() {
+        let cases = [
+            ("a/control-plane", Some(("a", "/"))),
+            ("a/control-plane/", Some(("a", "/"))),
+            ("a/control-plane/api/v1/pods", Some(("a", "/api/v1/pods"))),
+            ("a/control-planes", None),
+            ("a/control-plane-x/api", None),
+            ("a/status", None),
+            ("a", None),
+            ("/control-plane/api", None),
+        ];
+        for (rest, expected) in cases {
+            assert_eq!(split_project(&format!("{PROJECTS}{rest}")), expected, "{rest}");
+        }
+        assert_eq!(split_project("/apis/other.example.com/v1alpha1/projects/a/control-plane/api"), None);
+        assert_eq!(split_project("/apis/resourcemanager.miloapis.com/v1/projects/a/control-plane/api"), None);
     }
 
     #[test]

@@ -96,7 +96,7 @@ const ADMISSION_READS: [&str; 6] = [
     "core/limitranges/",
     "networking.k8s.io/ingressclasses/",
     "node.k8s.io/runtimeclasses/",
-    crate::projects::KEYS,
+    "resourcemanager.miloapis.com/projects/",
     "scheduling.k8s.io/priorityclasses/",
     "storage.k8s.io/storageclasses/",
 ];

@@ -177,6 +177,8 @@ async fn a_tenant_is_created_for_one_owner_and_deleted_by_its_uid() {
     let one = two["metadata"]["ownerReferences"][0].clone();
     two["metadata"]["ownerReferences"].as_array_mut().unwrap().push(one);
     assert_eq!(admin.call("POST", tenants, two).await.0, 400);
+    let (code, body) = admin.call("DELETE", &format!("{tenants}/t"), Value::Null).await;
+    assert_eq!(code, 403, "its owner deletes it: {body}");
     let by_uid = |uid: &Value| json!({"preconditions": {"uid": uid}});
     let (code, body) = admin.call("DELETE", &format!("{tenants}/t"), by_uid(&json!("another"))).await;
     assert_eq!(code, 409, "{body}");
