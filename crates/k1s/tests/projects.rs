@@ -75,7 +75,7 @@ async fn until(
         loop {
             // A server that was killed answers nothing, and the test goes on with the next one.
             let Ok(list) = api.list(&ListParams::default().fields(&one)).await else {
-                tokio::task::yield_now().await;
+                Env::system().yield_now().await;
                 continue;
             };
             if is(list.items.first()) {
@@ -159,7 +159,7 @@ async fn write(client: kube::Client, name: &str) -> Result<(), Status> {
     }
 }
 
-fn definition(template: &str, fields: Value) -> Value {
+fn definition(template: &str, fields: &Value) -> Value {
     json!({
         "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
         "metadata": {"name": "widgets.example.com", "labels": {TEMPLATE: template}},
@@ -223,7 +223,7 @@ async fn a_project_has_a_control_plane_from_its_creation_until_its_deletion() {
 #[tokio::test]
 async fn clients_discover_and_watch_a_project_through_its_path() {
     let runtime = start().await;
-    runtime.apply(&definition("default", json!({"size": {"type": "integer"}})).to_string()).await.unwrap();
+    runtime.apply(&definition("default", &json!({"size": {"type": "integer"}})).to_string()).await.unwrap();
     create(&runtime, "p").await;
     ready(&runtime, "p").await;
     let client = inside(&runtime, "p");
@@ -358,7 +358,7 @@ async fn a_suspended_project_keeps_everything_and_answers_nobody() {
 async fn projects_have_the_definitions_of_their_templates() {
     let runtime = start().await;
     let apply = async |template: &str, fields: Value| {
-        runtime.apply(&definition(template, fields).to_string()).await.unwrap();
+        runtime.apply(&definition(template, &fields).to_string()).await.unwrap();
     };
     apply("default", json!({"size": {"type": "integer"}})).await;
     create(&runtime, "p").await;
@@ -383,7 +383,7 @@ async fn projects_have_the_definitions_of_their_templates() {
     until(&crds, "widgets.example.com", colored).await;
 
     // A definition that the project refuses is reported; a project that was ready stays so.
-    let mut clashing = definition("extra", json!({}));
+    let mut clashing = definition("extra", &json!({}));
     clashing["metadata"]["name"] = "gadgets.example.com".into();
     clashing["spec"]["names"] = json!({"kind": "Widget", "plural": "gadgets", "singular": "gadget"});
     create(&runtime, "late").await;
