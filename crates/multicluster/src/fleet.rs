@@ -107,7 +107,9 @@ impl Fleet {
             changes: watch::Sender::new(0),
             next: AtomicU64::new(0),
         });
-        ClusterStates::register(metrics, &fleet);
+        let weak = Arc::downgrade(&fleet);
+        let statuses = move || weak.upgrade().map(|fleet| fleet.statuses());
+        ClusterStates::register(metrics, Box::new(statuses));
         fleet
     }
 

@@ -1,20 +1,18 @@
 //! The metrics of a multi-cluster manager.
 
-use std::{
-    collections::BTreeMap,
-    fmt,
-    sync::{Arc, Weak},
-};
+use std::{collections::BTreeMap, fmt, sync::Arc};
 
 use k1s_runtime::{ClusterName, Metrics};
-use parking_lot::Mutex;
 use prometheus_client::{
     collector::Collector,
     encoding::{DescriptorEncoder, EncodeMetric as _},
     metrics::{counter::Counter, family::Family, gauge::ConstGauge},
 };
 
-use crate::{ClusterLabel, fleet::Fleet, state::ClusterState};
+use crate::{
+    ClusterLabel,
+    state::{ClusterState, ClusterStatus},
+};
 
 type Labels = [(&'static str, Arc<str>); 3];
 
@@ -68,23 +66,26 @@ fn labels(controller: &Arc<str>, cluster: &ClusterName, result: &'static str) ->
     [("controller", Arc::clone(controller)), ("cluster", cluster.clone().into()), ("result", result.into())]
 }
 
+/// The clusters and their states; `None` if their manager is gone.
+type Statuses = Box<dyn Fn() -> Option<Vec<ClusterStatus>> + Send + Sync>;
+
 /// The number of clusters by state, counted when metrics are read.
 pub(crate) struct ClusterStates {
-    fleet: Mutex<Weak<Fleet>>,
+    statuses: Statuses,
 }
 
 impl ClusterStates {
-    pub(crate) fn register(metrics: &Metrics, fleet: &Arc<Fleet>) {
-        let states = ClusterStates { fleet: Mutex::new(Arc::downgrade(fleet)) };
+    pub(crate) fn register(metrics: &Metrics, statuses: Statuses) {
+        let states = ClusterStates { statuses };
         metrics.register(|registry| registry.register_collector(Box::new(states)));
     }
 }
 
 impl Collector for ClusterStates {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
-        let Some(fleet) = self.fleet.lock().upgrade() else { return Ok(()) };
+        let Some(clusters) = (self.statuses)() else { return Ok(()) };
         let mut counts: BTreeMap<&str, i64> = ClusterState::NAMES.iter().map(|name| (*name, 0)).collect();
-        for cluster in fleet.statuses() {
+        for cluster in clusters {
             *counts.entry(cluster.state.as_str()).or_default() += 1;
         }
         let gauge = ConstGauge::new(0_i64);
