@@ -324,12 +324,14 @@ fn warn(cx: &Cx, part: Part, new: &Value, old: Option<&Value>) {
     }
 }
 
+/// Computes the new object from the old one, which it also gets as it is stored. `None`: it stays as it is.
+type Compute<'a> = dyn Fn(&Value, Option<&Stored>) -> Result<Option<Value>, Error> + Sync + 'a;
+
 /// An update of the object of a request.
 pub(crate) struct Update<'a> {
     pub(crate) part: Part,
     pub(crate) dry_run: bool,
-    /// Computes the new object from the old one, which it also gets as it is stored. `None`: it stays as it is.
-    pub(crate) change: &'a (dyn Fn(&Value, Option<&Stored>) -> Result<Option<Value>, Error> + Sync),
+    pub(crate) change: &'a Compute<'a>,
     /// Whether `metadata.uid` of the new object is a precondition (PUT) or an immutable field (PATCH).
     pub(crate) uid_is_precondition: bool,
     /// Whether the object is created if it does not exist.

@@ -233,7 +233,7 @@ impl Manager {
         cache_options.namespaces = cache_options.namespaces.or_else(|| options.namespaces.clone());
         let cluster_options = ClusterOptions {
             env: Some(env.clone()),
-            work: Some(work.clone()),
+            work: Some(work),
             cache: cache_options,
             namespace: None,
             uncached: options.uncached.clone(),
@@ -246,7 +246,11 @@ impl Manager {
         #[cfg(feature = "webhook")]
         let webhooks = WebhookServer::new(
             &env,
-            WebhookOptions { metrics: metrics.clone(), tracker: Some(work), ..options.webhook.clone() },
+            WebhookOptions {
+                metrics: metrics.clone(),
+                tracker: cluster_options.work.clone(),
+                ..options.webhook.clone()
+            },
         );
         let (sender, failures) = mpsc::unbounded_channel();
         let manager = Manager {
