@@ -43,6 +43,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ),
     ("k1s-example-application", &["k1s"]),
     ("k1s-example-cli", &["k1s"]),
+    ("k1s-example-fleet", &["k1s"]),
     ("k1s-example-quickstart", &["k1s"]),
     ("k1s-example-webhook", &["k1s"]),
     // `k1s demo` is an example with a control plane.
