@@ -123,5 +123,9 @@ pub use tokio_util::sync::CancellationToken;
 mod guide {}
 
 #[cfg(doctest)]
+#[doc = include_str!("../../../docs/multicluster.md")]
+mod multicluster_guide {}
+
+#[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 mod readme {}
