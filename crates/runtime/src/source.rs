@@ -12,11 +12,11 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     BoxError, Event, Kind, Object, Request,
     cache::{Cache, CacheError, Problem},
-    controller::Shards,
     handler::{Enqueue, Handler},
     panics::{Panics, Site, catch, message},
     predicate::{MetaEvent, MetaPredicate, Predicate},
     queue::{AddOptions, Cause, CauseEvent, Key, Queue},
+    sharding::Shards,
 };
 
 /// Maximum number of events that wait in the channel of a source.

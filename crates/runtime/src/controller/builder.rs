@@ -6,7 +6,7 @@ use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Controller, ControllerOptions, Counts, Inner, RequestClusters, Shards, Sources, Wait, options::Settings,
+    Controller, ControllerOptions, Counts, Inner, RequestClusters, Sources, Wait, options::Settings,
 };
 use crate::{
     Manager, Object, ObjectKey, Reconciler,
@@ -14,7 +14,7 @@ use crate::{
     owners::OwnerKind,
     predicate::MetaPredicate,
     queue::{FlowFn, Key, Queue, QueueOptions},
-    sharding::Sharding,
+    sharding::{Sharding, Shards},
     source::{self, Source, Watch},
 };
 

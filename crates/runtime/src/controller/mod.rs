@@ -4,7 +4,6 @@ mod builder;
 mod clusters;
 pub(crate) mod metrics;
 mod options;
-mod shards;
 mod worker;
 
 use std::{
@@ -24,7 +23,6 @@ use k1s_env::{Component, Env, Task, WorkTracker};
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
-pub(crate) use self::shards::Shards;
 pub use self::{
     builder::{AfterFor, BeforeFor, BuildError, Builder, MayCallFor, MayCallOwns},
     clusters::{RequestClusters, Substitutes},
@@ -39,6 +37,7 @@ use crate::{
     panics::catch,
     predicate::MetaPredicate,
     queue::{Key, Queue, QueueState, WaitingKeys},
+    sharding::Shards,
     source::{CatchUp, Source, SourceContext, Started},
 };
 

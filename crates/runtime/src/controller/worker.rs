@@ -15,14 +15,14 @@ use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
-use super::{ControllerError, Inner, NOT_TOKIOS_CLOCK, Substitutes, shards::Active};
+use super::{ControllerError, Inner, NOT_TOKIOS_CLOCK, Substitutes};
 use crate::{
     Action, BoxError, Context, TerminalError,
     cluster::Cluster,
     panics::message,
     queue::{AddOptions, Cause, CauseEvent, Item, Key},
     reconcile::{self, Requeue},
-    sharding::ShardLost,
+    sharding::{Active, ShardLost},
 };
 
 /// Real time without progress after which a reconcile under a simulated clock is reported.

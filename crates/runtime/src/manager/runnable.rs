@@ -4,7 +4,7 @@ use std::{fmt, future::Future, sync::Arc};
 
 use tokio_util::sync::CancellationToken;
 
-use crate::BoxError;
+use crate::{BoxError, sharding::Sharding};
 
 /// Something that runs as long as its manager does: a server, a loop, a controller of another library.
 #[diagnostic::on_unimplemented(
@@ -73,5 +73,21 @@ where
 impl<F> fmt::Debug for FnRunnable<F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("FnRunnable").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+/// Every replica takes part in sharing work.
+#[async_trait::async_trait]
+impl Runnable for Sharding {
+    fn name(&self) -> String {
+        format!("sharding {}", Sharding::name(self))
+    }
+
+    fn needs_leader_election(&self) -> bool {
+        false
+    }
+
+    async fn run(self: Arc<Self>, stop: CancellationToken) -> Result<(), BoxError> {
+        Ok(Sharding::run(&self, stop).await?)
     }
 }

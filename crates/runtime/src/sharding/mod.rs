@@ -84,6 +84,7 @@ mod members;
 mod metrics;
 mod options;
 mod plan;
+mod requests;
 mod run;
 mod session;
 mod table;
@@ -100,6 +101,7 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
+pub(crate) use self::requests::{Active, Shards};
 use self::{changes::Owned, metrics::OfSharding};
 pub use self::{
     changes::{Change, Changes, Release},
@@ -109,11 +111,7 @@ pub use self::{
     run::ShardingError,
     token::{ShardLost, ShardToken},
 };
-use crate::{
-    BoxError,
-    leader::{LeaderElectionOptions, unique_identity},
-    manager::Runnable,
-};
+use crate::leader::{LeaderElectionOptions, unique_identity};
 
 /// A replica's part in a group that shares work. Clones share it.
 ///
@@ -184,6 +182,12 @@ impl Sharding {
         &self.inner.identity
     }
 
+    /// The name of the group.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.inner.options.name
+    }
+
     /// The number of shards.
     #[must_use]
     pub fn shards(&self) -> u32 {
@@ -241,21 +245,6 @@ impl Sharding {
     /// If the group has another number of shards, its table is damaged, or this runs already.
     pub async fn run(&self, stop: CancellationToken) -> Result<(), ShardingError> {
         run::run(&self.inner, &stop).await
-    }
-}
-
-#[async_trait::async_trait]
-impl Runnable for Sharding {
-    fn name(&self) -> String {
-        format!("sharding {}", self.inner.options.name)
-    }
-
-    fn needs_leader_election(&self) -> bool {
-        false
-    }
-
-    async fn run(self: Arc<Self>, stop: CancellationToken) -> Result<(), BoxError> {
-        Ok(Sharding::run(&self, stop).await?)
     }
 }
 

@@ -7,10 +7,8 @@ use k1s_env::Env;
 use parking_lot::{Mutex, RwLock};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use crate::{
-    queue::{Key, Queue},
-    sharding::{Change, Release, ShardLost, ShardToken, Sharding},
-};
+use super::{Change, Release, ShardLost, ShardToken, Sharding};
+use crate::queue::{Key, Queue};
 
 /// The shards that a controller works on.
 pub(crate) struct Shards<R: Key> {
@@ -86,7 +84,7 @@ impl<R: Key> Shards<R> {
     }
 
     /// Begins and ends work on shards, for ever.
-    pub(super) async fn follow(self: &Arc<Self>, env: &Env, queue: &Queue<R>) {
+    pub(crate) async fn follow(self: &Arc<Self>, env: &Env, queue: &Queue<R>) {
         let mut changes = self.sharding.changes();
         let mut stopping = FuturesUnordered::new();
         loop {
