@@ -7,6 +7,7 @@
 
 mod failover;
 mod hostile;
+mod multicluster;
 mod report;
 mod runtime;
 mod server;
@@ -35,6 +36,8 @@ enum Suite {
     Hostile(hostile::Options),
     /// Operators of k1s-runtime, kube-rs and Go's controller-runtime beside each other; caches and the queue alone
     Runtime(runtime::Options),
+    /// The multi-cluster manager: memory and start time of each cluster, connections, reconciles, new projects
+    Multicluster(multicluster::Options),
     /// An operator under steady churn, for minutes: its memory, its tasks, and whether it converges
     Soak(soak::Options),
     /// Two servers on one etcd, killed in turns while namespaces and owners are deleted: everything is collected, each once
@@ -51,6 +54,9 @@ enum Suite {
     /// A cache in a process of its own (used by `runtime`)
     #[command(hide = true)]
     CachePart(runtime::CacheOptions),
+    /// Clusters in a process of its own (used by `multicluster`)
+    #[command(hide = true)]
+    FleetPart(multicluster::PartOptions),
 }
 
 fn main() -> ExitCode {
@@ -65,12 +71,14 @@ fn main() -> ExitCode {
             Suite::Server(options) => server::run(options).await,
             Suite::Hostile(options) => hostile::run(options).await,
             Suite::Runtime(options) => runtime::run(options).await,
+            Suite::Multicluster(options) => multicluster::run(options).await,
             Suite::Soak(options) => soak::run(options).await,
             Suite::Failover(options) => failover::run(options).await,
             Suite::Floor(options) => server::run_floor(options).await,
             Suite::StorePart(options) => store::run_part(options).await,
             Suite::Operator(options) => runtime::run_operator(options).await,
             Suite::CachePart(options) => runtime::run_cache(options).await,
+            Suite::FleetPart(options) => multicluster::run_part(options).await,
         }
     });
     match done {

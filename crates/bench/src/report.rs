@@ -45,6 +45,8 @@ pub(crate) enum Unit {
     TimesTheSmallest,
     #[serde(rename = "%")]
     Percent,
+    #[serde(rename = "connections")]
+    Connections,
 }
 
 impl Unit {
@@ -60,6 +62,7 @@ impl Unit {
             Self::TimesTheJson => "x JSON",
             Self::TimesTheSmallest => "x smallest",
             Self::Percent => "%",
+            Self::Connections => "connections",
         }
     }
 

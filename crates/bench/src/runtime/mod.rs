@@ -4,7 +4,7 @@
 //! Server, operators and the writer share the machine's processors, so what needs the server is a rate of both together;
 //! `cpu` lines show the operator's share.
 
-mod child;
+pub(crate) mod child;
 mod k1s;
 mod kube_rs;
 mod memory;
