@@ -4,11 +4,18 @@
 
 mod common;
 
-use std::{collections::BTreeMap, path::Path, sync::Arc, time::Duration};
+use std::{
+    collections::BTreeMap,
+    net::SocketAddr,
+    path::Path,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
-use common::{copies, copy, expected, idle, map, runtime, sources, start, tenants, until};
+use common::{copies, copy, expected, idle, map, maps, runtime, sources, start, tenants, until};
 use k1s::{
-    BoxError, ManagerOptions, Runtime,
+    BoxError, CancellationToken, ManagerOptions, Runtime,
+    env::{Env, Task},
     k8s_openapi::{
         ByteString,
         api::core::v1::{ConfigMap, Namespace, Secret},
@@ -19,11 +26,15 @@ use k1s::{
         api::{DeleteParams, DynamicObject, Patch, PatchParams, PostParams},
     },
     multicluster::{
-        ClusterName, Controller, MultiClusterManager, MultiClusterOptions, Provider as _,
+        ClusterName, ClusterState, Controller, MultiClusterManager, MultiClusterOptions, Provider as _,
         providers::{
             KUBECONFIG_LABEL, KubeconfigFiles, KubeconfigSecrets, MultiProvider, Namespaces,
             ProjectsProvider, StaticProvider, TenantsProvider,
         },
+    },
+    tokio::{
+        self,
+        net::{TcpListener, TcpStream},
     },
 };
 use serde_json::json;
@@ -91,6 +102,128 @@ async fn tenants_of_a_server_come_and_go_over_https() {
     running.stop().await;
     host.stop().await.unwrap();
     server.stop().await.unwrap();
+}
+
+/// Forwards connections to a server, and can cut them.
+struct Proxy {
+    address: SocketAddr,
+    /// `Err` while it refuses connections; cancelled to cut those that there are.
+    open: Arc<Mutex<Result<CancellationToken, ()>>>,
+    task: Task<()>,
+}
+
+impl Proxy {
+    async fn to(server: &str) -> Proxy {
+        let server: SocketAddr = server.strip_prefix("https://").unwrap().parse().unwrap();
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let open = Arc::new(Mutex::new(Ok(CancellationToken::new())));
+        let (state, env) = (Arc::clone(&open), Env::system());
+        let task = env.clone().spawn("proxy", async move {
+            loop {
+                let (mut near, _) = listener.accept().await.unwrap();
+                let Ok(cut) = state.lock().unwrap().clone() else { continue };
+                drop(env.spawn("proxied connection", async move {
+                    let mut far = TcpStream::connect(server).await.unwrap();
+                    let copied = tokio::io::copy_bidirectional(&mut near, &mut far);
+                    // How a connection ends does not matter here.
+                    drop(cut.run_until_cancelled(copied).await);
+                }));
+            }
+        });
+        Proxy { address, open, task }
+    }
+
+    fn cut(&self) {
+        if let Ok(cut) = std::mem::replace(&mut *self.open.lock().unwrap(), Err(())) {
+            cut.cancel();
+        }
+    }
+
+    fn restore(&self) {
+        *self.open.lock().unwrap() = Ok(CancellationToken::new());
+    }
+}
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        self.cut();
+        self.task.abort();
+    }
+}
+
+#[tokio::test]
+async fn tenants_of_two_servers_are_one_fleet_also_while_one_is_cut_off() {
+    let folder = tempfile::tempdir().unwrap();
+    let near = runtime().await;
+    let far = Runtime::builder().disk(folder.path()).listen(([127, 0, 0, 1], 0)).start().await.unwrap();
+    let proxy = Proxy::to(far.url().unwrap()).await;
+    let kubeconfig =
+        far.kubeconfig().unwrap().replace(far.url().unwrap(), &format!("https://{}", proxy.address));
+    // The same names on both, and other objects.
+    for (server, value) in [(&near, "near"), (&far, "far")] {
+        for name in tenants(server, 2).await {
+            sources(&server.tenant_client(&name).await.unwrap(), 2, value).await;
+        }
+    }
+    let interval = Duration::from_millis(20);
+    let remote = TenantsProvider::new(client_of(&kubeconfig).await)
+        .with_filter(|name| name.starts_with('t'))
+        .with_interval(interval);
+    let provider = MultiProvider::new()
+        .with("near", Arc::new(near.tenants_provider().with_interval(interval)))
+        .unwrap()
+        .with("far", Arc::new(remote))
+        .unwrap();
+    let manager = manager(&near);
+    manager.add_provider(Arc::new(provider));
+    let running = start(&manager);
+    engaged(&manager, &["far#t0", "far#t1", "near#t0", "near#t1"]).await;
+    let copied = async |server: &Runtime, name: &str, wanted: BTreeMap<String, String>| {
+        let client = server.tenant_client(name).await.unwrap();
+        until(async || (copies(&client).await == wanted).then_some(())).await;
+    };
+    for name in ["t0", "t1"] {
+        copied(&near, name, expected(2, "near")).await;
+        copied(&far, name, expected(2, "far")).await;
+    }
+
+    // Cut off: the other server's clusters go on and come and go; these are named.
+    proxy.cut();
+    let failing = |name: &str| {
+        let clusters = manager.clusters();
+        let found = clusters.iter().find(|cluster| cluster.name.as_str() == name);
+        found.is_some_and(|cluster| matches!(cluster.state, ClusterState::Failing { .. }))
+    };
+    until(async || (failing("far#t0") && failing("far#t1")).then_some(())).await;
+    assert!(!failing("near#t0"));
+    far.server().delete_tenant("t0").await.unwrap();
+    sources(&far.tenant_client("t2").await.unwrap(), 1, "new").await;
+    let changed = maps(far.tenant_client("t1").await.unwrap());
+    changed.replace("src-0", &PostParams::default(), &map("src-0", "later")).await.unwrap();
+    near.server().delete_tenant("t0").await.unwrap();
+    sources(&near.tenant_client("t2").await.unwrap(), 1, "new").await;
+    copied(&near, "t2", expected(1, "new")).await;
+    engaged(&manager, &["far#t0", "far#t1", "near#t1", "near#t2"]).await;
+    assert_eq!(copies(&far.tenant_client("t1").await.unwrap()).await, expected(2, "far"));
+    // It can be disengaged without an answer, and engaged again before there is one.
+    let before = manager.cluster(&"far#t1".into()).unwrap();
+    manager.disengage(&"far#t1".into()).await.unwrap();
+    assert!(before.cache().informer_states().is_empty());
+    manager.engage(before);
+
+    proxy.restore();
+    engaged(&manager, &["far#t1", "far#t2", "near#t1", "near#t2"]).await;
+    copied(&far, "t2", expected(1, "new")).await;
+    let mut wanted = expected(2, "far");
+    wanted.insert("copy-src-0".to_owned(), "later".to_owned());
+    copied(&far, "t1", wanted).await;
+    manager.wait_until_idle(idle()).await.unwrap();
+    assert!(manager.clusters().iter().all(|cluster| cluster.state == ClusterState::Ready));
+    running.stop().await;
+    drop(proxy);
+    near.stop().await.unwrap();
+    far.stop().await.unwrap();
 }
 
 #[tokio::test]
