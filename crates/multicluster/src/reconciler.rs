@@ -2,7 +2,7 @@
 
 use std::{future::Future, sync::Arc};
 
-use k1s_runtime::{Action, BoxError, ClusterName, Context, Reconciler, Request};
+use k1s_runtime::{Action, BoxError, Cluster, ClusterName, Context, Reconciler, Request};
 
 use crate::{MultiRequest, engagement::Live, metrics::ReconcileMetrics};
 
@@ -17,13 +17,17 @@ impl Runs {
     /// Runs a reconcile, unless its cluster is gone. It is cancelled if it does not end in time when its cluster goes.
     async fn run<E: Into<BoxError>>(
         &self,
-        cluster: &ClusterName,
+        cluster: &Cluster,
         reconcile: impl Future<Output = Result<Action, E>>,
     ) -> Result<Action, BoxError> {
-        let Some(running) = self.live.get(cluster).and_then(|engagement| engagement.begin()) else {
+        let name = cluster.name();
+        // The name may stand for another engagement by now. That one has queued what there is to do, and a run for the old one
+        // would not count as work with it.
+        let engagement = self.live.get(name).filter(|now| now.cluster.is_same(cluster));
+        let Some(running) = engagement.and_then(|engagement| engagement.begin()) else {
             return Ok(Action::done());
         };
-        let mut counted = Counted { runs: self, cluster, success: None };
+        let mut counted = Counted { runs: self, cluster: name, success: None };
         tokio::select! {
             biased;
             ended = reconcile => {
@@ -58,8 +62,8 @@ impl<T: Reconciler<Request>> Reconciler<MultiRequest> for Uniform<T> {
     type Error = BoxError;
 
     async fn reconcile(&self, request: MultiRequest, context: Context) -> Result<Action, BoxError> {
-        let MultiRequest { cluster, request } = request;
-        self.runs.run(&cluster, self.reconciler.reconcile(request, context)).await
+        let cluster = context.cluster().clone();
+        self.runs.run(&cluster, self.reconciler.reconcile(request.request, context)).await
     }
 }
 
@@ -73,7 +77,7 @@ impl<T: Reconciler<MultiRequest>> Reconciler<MultiRequest> for Aware<T> {
     type Error = BoxError;
 
     async fn reconcile(&self, request: MultiRequest, context: Context) -> Result<Action, BoxError> {
-        let cluster = request.cluster.clone();
+        let cluster = context.cluster().clone();
         self.runs.run(&cluster, self.reconciler.reconcile(request, context)).await
     }
 }
