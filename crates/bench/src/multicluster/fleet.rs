@@ -49,7 +49,7 @@ pub(super) fn cluster_name(number: u64) -> ClusterName {
 /// Where tenants are.
 pub(super) enum Place {
     Embedded { runtime: Box<Runtime>, connect: Connector },
-    Server { config: kube::Config, client: kube::Client },
+    Server { config: Box<kube::Config>, client: kube::Client },
 }
 
 impl Place {
@@ -62,7 +62,7 @@ impl Place {
         let config = kube::config::Kubeconfig::read_from(file)?;
         let config = kube::Config::from_custom_kubeconfig(config, &Default::default()).await?;
         let client = kube::Client::try_from(config.clone())?;
-        Ok(Place::Server { config, client })
+        Ok(Place::Server { config: Box::new(config), client })
     }
 
     /// Makes tenants, each with so many objects.
@@ -102,7 +102,7 @@ impl Place {
     /// The connection of a program that knows one cluster only.
     pub(super) async fn connect_alone(&self, name: &ClusterName) -> Result<Connection, Failure> {
         let Place::Server { config, .. } = self else { return self.connect(name).await };
-        let mut config = config.clone();
+        let mut config = kube::Config::clone(config);
         let root = config.cluster_url.to_string();
         config.cluster_url = format!("{}/clusters/{name}", root.trim_end_matches('/')).parse()?;
         Ok(Box::new(kube::Client::try_from(config)?))
