@@ -181,12 +181,14 @@ impl Store for EtcdStore {
             count_only: true,
             ..RangeRequest::default()
         };
+        // Before the revision, which a compaction in between would overtake.
+        let oldest = shared.oldest().await?;
         let (revision, counted) = shared.range_once(count, None).await?;
         let status: proto::StatusResponse =
             shared.requests.read(proto::STATUS, &proto::StatusRequest {}).await.map_err(Failure::of_read)?;
         let mut stats = Stats::default();
         stats.revision = revision;
-        stats.oldest = shared.oldest().await?;
+        stats.oldest = oldest;
         stats.keys = u64::try_from(counted.count).unwrap_or(0);
         stats.disk_bytes = u64::try_from(status.db_size).ok();
         stats.watches = shared.feed.watches() as u64;
