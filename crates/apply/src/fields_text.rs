@@ -139,16 +139,7 @@ impl<'t> Cursor<'t> {
                 Key::Other(element) => element,
             };
             let (child, member) = self.set()?;
-            if child.is_empty() {
-                if member {
-                    set.members.push(element);
-                }
-            } else {
-                if member {
-                    set.members.push(element.clone());
-                }
-                set.children.push((element, child));
-            }
+            set.push(element, child, member);
         }
         set.normalize();
         let is_member = is_member || set.is_empty();

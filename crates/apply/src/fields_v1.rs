@@ -273,16 +273,7 @@ impl FieldSet {
                 Value::Object(map) if map.is_empty() => (FieldSet::new(), true),
                 value => FieldSet::from_node(value)?,
             };
-            if child.is_empty() {
-                if member {
-                    set.members.push(element);
-                }
-            } else {
-                if member {
-                    set.members.push(element.clone());
-                }
-                set.children.push((element, child));
-            }
+            set.push(element, child, member);
         }
         set.normalize();
         let is_member = is_member || set.is_empty();

@@ -152,6 +152,19 @@ impl FieldSet {
         self.children.get(at).map(|(_, child)| child)
     }
 
+    /// Appends what is known of an element: the paths below it, and whether it is a member itself.
+    pub(crate) fn push(&mut self, element: PathElement, below: FieldSet, is_member: bool) {
+        match (below.is_empty(), is_member) {
+            (true, false) => {}
+            (true, true) => self.members.push(element),
+            (false, false) => self.children.push((element, below)),
+            (false, true) => {
+                self.members.push(element.clone());
+                self.children.push((element, below));
+            }
+        }
+    }
+
     /// Restores the order after elements were appended, and drops empty children. Of children with the same element, the
     /// last stays: `1` and `1.0` are the same value.
     pub(crate) fn normalize(&mut self) {

@@ -244,16 +244,21 @@ impl Fleet {
             }
         }
         let mut state = self.state.lock();
-        if let Some(Member::Engaged { engagement: now, watches: all }) = state.members.get_mut(name)
-            && Arc::ptr_eq(now, engagement)
-        {
-            all.append(&mut watches);
-        }
-        drop(state);
-        // It was disengaged meanwhile.
+        let replaced = match state.members.get_mut(name) {
+            Some(Member::Engaged { engagement: now, watches: all }) if Arc::ptr_eq(now, engagement) => {
+                all.append(&mut watches);
+                return;
+            }
+            Some(Member::Engaged { .. }) => true,
+            _ => false,
+        };
+        // It was disengaged meanwhile. Requests of the same name may be its successor's: these stay, at the price of a run too
+        // many. Locked, so that no successor comes in between.
         for (controller, watch) in watches {
             controller.unwatch(watch);
-            controller.drop_requests(name);
+            if !replaced {
+                controller.drop_requests(name);
+            }
         }
     }
 
