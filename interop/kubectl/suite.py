@@ -9,7 +9,8 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
 
-import apply  # noqa: E402, F401  # its checks run first
+import access  # noqa: E402, F401  # their checks run first
+import apply  # noqa: E402, F401
 from driver import CRD, DEPLOYMENT, NODE, WIDGET, Kubectl, Watching, widgets_are_served  # noqa: E402
 from harness import check, eventually, expect, expect_equal, expect_in, run_checks  # noqa: E402
 

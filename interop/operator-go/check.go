@@ -217,6 +217,8 @@ func check() error {
 	})
 	// After the end of the manager, which would write to the same widgets.
 	applies(checks, config, scheme, home.Name)
+	converts(checks, home.Name)
+	admits(checks, config, scheme, home.Name)
 	if checks.failed {
 		return errors.New("some checks failed")
 	}

@@ -31,6 +31,7 @@ type Type struct {
 	Name    string  `json:"name"`
 	Go      string  `json:"go"`
 	Atomic  bool    `json:"atomic"`
+	Doc     string  `json:"doc"`
 	Fields  []Field `json:"fields"`
 }
 
@@ -49,6 +50,8 @@ type Field struct {
 	Topology   string   `json:"topology"`
 	Keys       []string `json:"keys"`
 	Default    string   `json:"default"`
+	Doc        string   `json:"doc"`
+	Values     []string `json:"values"`
 }
 
 // Shape is what a value is made of.
@@ -124,9 +127,14 @@ func main() {
 		all = append(all, t)
 	}
 	sort.Slice(all, func(i, j int) bool { return all[i].Name < all[j].Name })
+	patch := reflect.TypeOf(metav1.Patch{})
+	specials := map[string]string{name(patch): sources.load(patch.PkgPath()).typeDocs[patch.Name()]}
+	for t := range special {
+		specials[name(t)] = sources.load(t.PkgPath()).typeDocs[t.Name()]
+	}
 	encoder := json.NewEncoder(os.Stdout)
 	encoder.SetIndent("", " ")
-	check(encoder.Encode(all))
+	check(encoder.Encode(map[string]any{"types": all, "specials": specials}))
 }
 
 func check(err error) {
@@ -153,6 +161,7 @@ func walk(t reflect.Type) string {
 	found := &Type{Package: t.PkgPath(), Name: key, Go: t.String()}
 	types[key] = found
 	found.Atomic = sources.markers(t).last("structType") == "atomic"
+	found.Doc = sources.load(t.PkgPath()).typeDocs[t.Name()]
 	found.Fields = fields(t, "", nil, false)
 	sort.SliceStable(found.Fields, func(i, j int) bool { return found.Fields[i].Name < found.Fields[j].Name })
 	for i := 1; i < len(found.Fields); i++ {
@@ -206,8 +215,18 @@ func describe(t reflect.Type, field reflect.StructField, jsonName, options, decl
 	result := Field{
 		Name: jsonName, DeclaredIn: declaredIn, Go: goType.String(), Shape: shape(goType), Pointer: pointer,
 		Omit: "Never", Proto: proto, Merge: []string{}, MergeKey: field.Tag.Get("patchMergeKey"),
-		Topology: "Default", Keys: []string{}, Default: sources.defaultOf(t, comments),
+		Topology: "Default", Keys: []string{}, Default: sources.defaultOf(t, comments), Values: []string{},
 	}
+	enum := sources.enumOf(goType)
+	for _, value := range enum {
+		result.Values = append(result.Values, value.value)
+	}
+	raw := sources.load(t.PkgPath()).fieldDocs[t.Name()][field.Name]
+	// As upstream: only the values of the field itself are described, not those of items.
+	if goType.Kind() == reflect.String {
+		raw = append(append([]string{}, raw...), enum.lines()...)
+	}
+	result.Doc = description(raw)
 	for _, option := range strings.Split(options, ",") {
 		switch option {
 		case "omitempty":

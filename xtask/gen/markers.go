@@ -30,6 +30,10 @@ type sourcePackage struct {
 	types     map[string]markers
 	fields    map[string]map[string]markers
 	constants map[string]string
+	// The descriptions of types, the comments of fields, and the values of string types.
+	typeDocs  map[string]string
+	fieldDocs map[string]map[string][]string
+	enums     map[string]enum
 }
 
 // sourceSet holds the packages whose sources were read.
@@ -68,7 +72,10 @@ func (s sourceSet) load(path string) *sourcePackage {
 	if found := s[path]; found != nil {
 		return found
 	}
-	found := &sourcePackage{types: map[string]markers{}, fields: map[string]map[string]markers{}, constants: map[string]string{}}
+	found := &sourcePackage{
+		types: map[string]markers{}, fields: map[string]map[string]markers{}, constants: map[string]string{},
+		typeDocs: map[string]string{}, fieldDocs: map[string]map[string][]string{}, enums: map[string]enum{},
+	}
 	s[path] = found
 	command := exec.Command("go", "list", "-f", "{{.Dir}}", path)
 	command.Stderr = os.Stderr
@@ -97,6 +104,15 @@ func (p *sourcePackage) add(declaration *ast.GenDecl) {
 				if i < len(spec.Values) {
 					if literal, ok := spec.Values[i].(*ast.BasicLit); ok {
 						p.constants[name.Name] = jsonLiteral(literal)
+						if of, ok := spec.Type.(*ast.Ident); ok && literal.Kind == token.STRING {
+							value, err := strconv.Unquote(literal.Value)
+							check(err)
+							doc := spec.Doc
+							if doc == nil && !declaration.Lparen.IsValid() {
+								doc = declaration.Doc
+							}
+							p.enums[of.Name] = append(p.enums[of.Name], enumValue{name.Name, value, lines(doc)})
+						}
 					}
 				}
 			}
@@ -106,21 +122,23 @@ func (p *sourcePackage) add(declaration *ast.GenDecl) {
 				doc = declaration.Doc
 			}
 			p.types[spec.Name.Name] = parseMarkers(doc)
+			p.typeDocs[spec.Name.Name] = description(lines(doc))
 			structure, ok := spec.Type.(*ast.StructType)
 			if !ok {
 				continue
 			}
-			fields := map[string]markers{}
+			fields, docs := map[string]markers{}, map[string][]string{}
 			for _, field := range structure.Fields.List {
 				found := parseMarkers(field.Doc)
 				for _, name := range field.Names {
-					fields[name.Name] = found
+					fields[name.Name], docs[name.Name] = found, lines(field.Doc)
 				}
 				if len(field.Names) == 0 {
-					fields[embeddedName(field.Type)] = found
+					name := embeddedName(field.Type)
+					fields[name], docs[name] = found, lines(field.Doc)
 				}
 			}
-			p.fields[spec.Name.Name] = fields
+			p.fields[spec.Name.Name], p.fieldDocs[spec.Name.Name] = fields, docs
 		}
 	}
 }

@@ -1,17 +1,19 @@
 //! `cargo xtask gen`: the table of built-in kinds, from Kubernetes' published Go packages.
 //!
 //! A small Go program (`xtask/gen`) prints the types; `xtask/gen/kinds.json` lists the served kinds and their
-//! names in discovery. The generated files hold only data and are committed.
+//! names in discovery. The generated files hold only data and are committed. Descriptions are compressed.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
     fmt::Write as _,
     fs,
+    io::{Read as _, Write as _},
     path::PathBuf,
     process::Command,
 };
 
-use serde_json::Value;
+use flate2::{Compression, read::DeflateDecoder, write::DeflateEncoder};
+use serde_json::{Map, Value};
 
 use crate::{print, tidy};
 
@@ -30,13 +32,18 @@ pub(crate) fn run(check: bool) -> Result<(), String> {
     let mut different = Vec::new();
     for (name, text) in &files {
         let path = folder.join(name);
-        if fs::read_to_string(&path).ok().as_deref() == Some(text) {
+        let compressed = name.ends_with(COMPRESSED);
+        let known = fs::read(&path).ok();
+        let known = known
+            .and_then(|bytes| if compressed { inflate(&bytes).ok() } else { String::from_utf8(bytes).ok() });
+        if known.as_deref() == Some(text) {
             continue;
         }
         different.push(name.clone());
         if !check {
             fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-            fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()))?;
+            let bytes = if compressed { deflate(text)? } else { text.clone().into_bytes() };
+            fs::write(&path, bytes).map_err(|error| format!("{}: {error}", path.display()))?;
         }
     }
     for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
@@ -57,9 +64,25 @@ pub(crate) fn run(check: bool) -> Result<(), String> {
     Ok(())
 }
 
+/// How names of compressed files end.
+const COMPRESSED: &str = ".json.deflate";
+
+fn deflate(text: &str) -> Result<Vec<u8>, String> {
+    let mut encoder = DeflateEncoder::new(Vec::new(), Compression::best());
+    encoder.write_all(text.as_bytes()).and_then(|()| encoder.finish()).map_err(|error| error.to_string())
+}
+
+fn inflate(bytes: &[u8]) -> Result<String, String> {
+    let mut text = String::new();
+    DeflateDecoder::new(bytes).read_to_string(&mut text).map_err(|error| error.to_string())?;
+    Ok(text)
+}
+
 struct Table {
     groups: Vec<Value>,
     types: Vec<Value>,
+    /// The descriptions of types that are shapes in the table, by their `OpenAPI` names.
+    specials: Map<String, Value>,
     /// The type's `OpenAPI` name to its module and static.
     places: BTreeMap<String, (String, String)>,
 }
@@ -78,12 +101,15 @@ impl Table {
             return Err(format!("go: {}", String::from_utf8_lossy(&output.stderr)));
         }
         let groups = serde_json::from_str(&text).map_err(|error| format!("{}: {error}", kinds.display()))?;
-        let types =
+        let mut printed: Value =
             serde_json::from_slice(&output.stdout).map_err(|error| format!("go's output: {error}"))?;
-        Self::new(groups, types)
+        match (printed["types"].take(), printed["specials"].take()) {
+            (Value::Array(types), Value::Object(specials)) => Self::new(groups, types, specials),
+            _ => Err("go's output has no types".to_owned()),
+        }
     }
 
-    fn new(groups: Vec<Value>, types: Vec<Value>) -> Result<Self, String> {
+    fn new(groups: Vec<Value>, types: Vec<Value>, specials: Map<String, Value>) -> Result<Self, String> {
         let mut places = BTreeMap::new();
         let mut taken = BTreeSet::new();
         for ty in &types {
@@ -95,7 +121,7 @@ impl Table {
             }
             places.insert(name.to_owned(), place);
         }
-        Ok(Self { groups, types, places })
+        Ok(Self { groups, types, specials, places })
     }
 
     fn files(&self) -> Result<BTreeMap<String, String>, String> {
@@ -109,11 +135,45 @@ impl Table {
             files.insert(format!("{module}.rs"), self.module(module, package, types)?);
         }
         files.insert("kinds.rs".to_owned(), self.kinds()?);
-        files.insert("mod.rs".to_owned(), self.root(modules.keys()));
+        let descriptions = self.descriptions();
+        files.insert("mod.rs".to_owned(), self.root(modules.keys(), descriptions.keys()));
+        for (module, texts) in descriptions {
+            files.insert(format!("{module}{COMPRESSED}"), Value::Object(texts).to_string());
+        }
         Ok(files)
     }
 
-    fn root<'a>(&self, modules: impl Iterator<Item = &'a String>) -> String {
+    /// Descriptions by module, type and field; that of a type itself has an empty key.
+    fn descriptions(&self) -> BTreeMap<String, Map<String, Value>> {
+        let mut modules: BTreeMap<String, Map<String, Value>> = BTreeMap::new();
+        let mut add = |name: &str, texts: Map<String, Value>| {
+            let (package, name) = name.rsplit_once('.').unwrap_or_default();
+            if !texts.is_empty() {
+                modules
+                    .entry(module(&package.replace('.', "/")))
+                    .or_default()
+                    .insert(name.to_owned(), texts.into());
+            }
+        };
+        for ty in &self.types {
+            let fields = list(ty, "fields").iter().map(|field| (text(field, "name"), text(field, "doc")));
+            let texts =
+                [("", text(ty, "doc"))].into_iter().chain(fields).filter(|(_, text)| !text.is_empty());
+            add(text(ty, "name"), texts.map(|(name, text)| (name.to_owned(), text.into())).collect());
+        }
+        for (name, doc) in &self.specials {
+            if doc.as_str().is_some_and(|doc| !doc.is_empty()) {
+                add(name, Map::from_iter([(String::new(), doc.clone())]));
+            }
+        }
+        modules
+    }
+
+    fn root<'a>(
+        &self,
+        modules: impl Iterator<Item = &'a String>,
+        described: impl ExactSizeIterator<Item = &'a String>,
+    ) -> String {
         let mut out =
             String::from("//! The table of types and kinds. Written by `cargo xtask gen`: do not edit.\n\n");
         for module in modules.map(String::as_str).chain(["kinds"]) {
@@ -124,7 +184,7 @@ impl Table {
              /// A field with the most common values.\n\
              const F: Field = Field {\n    name: \"\",\n    declared_in: \"\",\n    go: \"string\",\n    \
              shape: Shape::String(\"string\"),\n    pointer: false,\n    omit: Omit::Empty,\n    required: false,\n    \
-             proto: None,\n    merge: M,\n    topology: Topology::Default,\n    default: \"\",\n};\n\n\
+             proto: None,\n    merge: M,\n    topology: Topology::Default,\n    default: \"\",\n    values: &[],\n};\n\n\
              const M: Merge = Merge { merge: false, retain_keys: false, replace: false, key: \"\" };\n\n",
         );
         let _ = writeln!(
@@ -134,6 +194,16 @@ impl Table {
         );
         for (module, name) in self.places.values() {
             let _ = writeln!(out, "    &{module}::{name},");
+        }
+        out.push_str("];\n");
+        let _ = writeln!(
+            out,
+            "\n/// Descriptions by module: compressed JSON, by type and field; that of a type itself has an empty name.\n\
+             pub(crate) static DESCRIPTIONS: [(&str, &[u8]); {}] = [",
+            described.len()
+        );
+        for module in described {
+            let _ = writeln!(out, "    ({module:?}, include_bytes!(\"{module}{COMPRESSED}\")),");
         }
         out.push_str("];\n");
         out
@@ -236,6 +306,10 @@ impl Table {
         let default = text(field, "default");
         if !default.is_empty() {
             let _ = write!(out, ", default: {default:?}");
+        }
+        let values = list(field, "values");
+        if !values.is_empty() {
+            let _ = write!(out, ", values: &{}", strings(values));
         }
         out.push_str(", ..F }");
         Ok(out)

@@ -1,11 +1,12 @@
 //! `cargo xtask interop`: kubectl, client-go, controller-runtime, helm, the Python client and kopf against `k1s serve`,
-//! over HTTPS; and an operator over its projects.
+//! over HTTPS; an operator over its projects; and kubectl with tokens of an OpenID provider.
 //!
 //! The checks are in `interop/`; the clients are built once, into `target/interop/`.
 
 use std::{
     fs,
     io::{BufRead as _, BufReader},
+    net::TcpListener,
     path::{Path, PathBuf},
     process::{Child, ChildStdout, Command, Stdio},
     thread,
@@ -24,6 +25,8 @@ pub(crate) fn run() -> Result<(), String> {
     tools.in_memory(&mut failed)?;
     tools.on_disk(&mut failed)?;
     tools.with_projects(&mut failed)?;
+    tools.aggregated(&mut failed)?;
+    tools.with_oidc(&mut failed)?;
     if failed.is_empty() {
         print("all clients passed");
         Ok(())
@@ -41,7 +44,7 @@ struct Tools {
 
 impl Tools {
     fn build() -> Result<Self, String> {
-        for tool in [["go", "version"], ["python3", "--version"]] {
+        for tool in [["go", "version"], ["python3", "--version"], ["npm", "--version"]] {
             let [program, argument] = tool;
             finish(Command::new(program).arg(argument).stdout(Stdio::null()))
                 .map_err(|error| format!("{program} is needed: {error}"))?;
@@ -52,13 +55,12 @@ impl Tools {
         let built = built.canonicalize().map_err(|error| format!("{}: {error}", built.display()))?;
         let tools = Self { sources: root.join("interop"), built, k1s: program::build()? };
         print("== building the clients");
-        // Installing Python packages waits for the network while Go compiles.
+        // Installing packages waits for the network while Go compiles.
         thread::scope(|scope| {
-            let python = scope.spawn(|| tools.build_python());
+            let packages = scope.spawn(|| tools.build_python().and_then(|()| tools.build_oidc()));
             let go = tools.build_go();
-            let python =
-                python.join().unwrap_or_else(|_| Err("installing Python packages panicked".to_owned()));
-            go.and(python)
+            let packages = packages.join().unwrap_or_else(|_| Err("installing packages panicked".to_owned()));
+            go.and(packages)
         })?;
         Ok(tools)
     }
@@ -78,14 +80,43 @@ impl Tools {
             .arg(self.client_go())
             .arg(".");
         finish(go.current_dir(self.sources.join("go")))?;
-        let programs =
-            [("operator-go", self.operator_go()), ("projects", self.projects()), ("helm", self.helm())];
+        let mut go = Command::new("go");
+        go.args(["test", "-c", "-trimpath", "-vet=off", "-ldflags", "-s -w", "-o"])
+            .arg(self.operator_go_tests())
+            .arg(".");
+        finish(go.current_dir(self.sources.join("operator-go")))?;
+        let programs = [
+            ("operator-go", self.operator_go()),
+            ("projects", self.projects()),
+            ("helm", self.helm()),
+            ("aggregated", self.aggregated_go()),
+        ];
         for (folder, program) in programs {
             let mut go = Command::new("go");
             go.args(["build", "-trimpath", "-ldflags", "-s -w", "-o"]).arg(program).arg(".");
             finish(go.current_dir(self.sources.join(folder)))?;
         }
         Ok(())
+    }
+
+    /// The OpenID provider, installed again when its lock file has changed.
+    fn build_oidc(&self) -> Result<(), String> {
+        let (folder, source) = (self.built.join("oidc"), self.sources.join("oidc"));
+        let failed = |error: std::io::Error| format!("{}: {error}", folder.display());
+        let wanted = fs::read_to_string(source.join("package-lock.json")).map_err(failed)?;
+        let installed = folder.join("installed.json");
+        if fs::read_to_string(&installed).is_ok_and(|installed| installed == wanted) {
+            return Ok(());
+        }
+        fs::create_dir_all(&folder).map_err(failed)?;
+        for file in ["package.json", "package-lock.json", ".npmrc"] {
+            fs::copy(source.join(file), folder.join(file)).map_err(failed)?;
+        }
+        let mut npm = Command::new("npm");
+        finish(
+            npm.args(["ci", "--silent", "--no-audit", "--no-fund", "--ignore-scripts"]).current_dir(&folder),
+        )?;
+        fs::write(&installed, wanted).map_err(failed)
     }
 
     /// A virtual environment, recreated when the requirements have changed.
@@ -114,6 +145,10 @@ impl Tools {
         self.built.join("operator-go")
     }
 
+    fn operator_go_tests(&self) -> PathBuf {
+        self.built.join("operator-go.test")
+    }
+
     fn projects(&self) -> PathBuf {
         self.built.join("projects-go")
     }
@@ -122,11 +157,16 @@ impl Tools {
         self.built.join("helm")
     }
 
+    fn aggregated_go(&self) -> PathBuf {
+        self.built.join("aggregated-go")
+    }
+
     fn in_memory(&self, failed: &mut Vec<String>) -> Result<(), String> {
         let server = Server::start(self, "memory", &[])?;
         for (name, _) in KUBECTLS {
             self.kubectl_suite(name, &server, failed)?;
         }
+        self.commands_suite(&server, failed)?;
         self.client_go_suite(&server, failed)?;
         self.operator_go_suite(&server, failed)?;
         self.helm_suite(&server, failed)?;
@@ -141,6 +181,35 @@ impl Tools {
             let server = Server::start(self, name, &[&["--projects"], &*options].concat())?;
             server.run_suite("projects", &mut Command::new(self.projects()), failed)?;
             server.stop()?;
+        }
+        Ok(())
+    }
+
+    /// An aggregated API server, with the newest kubectl: the oldest one also prints what it could not discover. The server
+    /// under test has to know its address before it listens there.
+    fn aggregated(&self, failed: &mut Vec<String>) -> Result<(), String> {
+        let free = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
+        let address = free.map_err(|error| format!("a free port: {error}"))?.to_string();
+        let option = format!("--service-address=aggregated/tides={address}");
+        let server = Server::start(self, "memory", &[&option])?;
+        let mut suite = Command::new(self.aggregated_go());
+        suite.arg(self.kubectl("newest")).arg(&address);
+        server.run_suite("aggregated API", &mut suite, failed)?;
+        server.stop()
+    }
+
+    /// An OpenID provider, and kubectl with its tokens; the suite starts its own servers.
+    fn with_oidc(&self, failed: &mut Vec<String>) -> Result<(), String> {
+        print("== oidc");
+        let mut suite = Command::new("python3");
+        suite.arg(self.sources.join("oidc/suite.py")).arg(&self.k1s).arg(self.kubectl("newest"));
+        let status = suite
+            .arg(self.built.join("oidc"))
+            .env("PYTHONDONTWRITEBYTECODE", "1")
+            .status()
+            .map_err(|error| format!("cannot run the checks of oidc: {error}"))?;
+        if !status.success() {
+            failed.push("oidc".to_owned());
         }
         Ok(())
     }
@@ -184,6 +253,13 @@ impl Tools {
         server.run_suite(&format!("kubectl {name}"), &mut suite, failed)
     }
 
+    /// The commands of `k1s` beside those of kubectl.
+    fn commands_suite(&self, server: &Server, failed: &mut Vec<String>) -> Result<(), String> {
+        let mut suite = Command::new("python3");
+        suite.arg(self.sources.join("kubectl/compare.py")).arg(self.kubectl("newest")).arg("newest");
+        server.run_suite("k1s beside kubectl", suite.arg(&self.k1s), failed)
+    }
+
     fn python_suite(&self, server: &Server, failed: &mut Vec<String>) -> Result<(), String> {
         let mut suite = Command::new(self.built.join("python/bin/python"));
         suite.arg(self.sources.join("python/suite.py"));
@@ -192,7 +268,12 @@ impl Tools {
 
     fn operator_go_suite(&self, server: &Server, failed: &mut Vec<String>) -> Result<(), String> {
         let mut suite = Command::new(self.operator_go());
-        server.run_suite("controller-runtime", suite.arg("check"), failed)
+        suite.env("KUBECTL", self.kubectl("newest"));
+        server.run_suite("controller-runtime", suite.arg("check"), failed)?;
+        let mut suite = Command::new(self.operator_go_tests());
+        // Its definitions are beside its source.
+        suite.current_dir(self.sources.join("operator-go"));
+        server.run_suite("envtest", suite.args(["-test.v", "-test.timeout=5m"]), failed)
     }
 
     fn helm_suite(&self, server: &Server, failed: &mut Vec<String>) -> Result<(), String> {

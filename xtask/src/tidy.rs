@@ -16,14 +16,19 @@ use crate::{modules, print};
 const MAY_USE: &[(&str, &[&str])] = &[
     ("k1s-env", &[]),
     ("k1s-apply", &[]),
+    ("k1s-cel", &["k1s-object"]),
     ("k1s-object", &[]),
-    ("k1s-kinds", &["k1s-apply", "k1s-object"]),
-    ("k1s-schema", &["k1s-apply", "k1s-object"]),
+    ("k1s-kinds", &["k1s-apply", "k1s-cel", "k1s-object"]),
+    ("k1s-schema", &["k1s-apply", "k1s-cel", "k1s-object"]),
     ("k1s-store", &["k1s-env"]),
     ("k1s-store-conformance", &["k1s-env", "k1s-store"]),
+    ("k1s-encryption", &["k1s-env", "k1s-object", "k1s-store"]),
     ("k1s-store-disk", &["k1s-env", "k1s-store"]),
     ("k1s-store-etcd", &["k1s-env", "k1s-store"]),
-    ("k1s-server", &["k1s-apply", "k1s-env", "k1s-kinds", "k1s-object", "k1s-schema", "k1s-store"]),
+    (
+        "k1s-server",
+        &["k1s-apply", "k1s-cel", "k1s-env", "k1s-kinds", "k1s-object", "k1s-schema", "k1s-store"],
+    ),
     ("k1s-runtime", &["k1s-env", "k1s-object"]),
     ("k1s-controllers", &["k1s-env", "k1s-object", "k1s-runtime"]),
     ("k1s-multicluster", &["k1s-env", "k1s-object", "k1s-runtime"]),
@@ -31,6 +36,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         "k1s",
         &[
             "k1s-controllers",
+            "k1s-encryption",
             "k1s-env",
             "k1s-multicluster",
             "k1s-object",
@@ -41,13 +47,14 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "k1s-store-etcd",
         ],
     ),
+    ("k1s-example-aggregated", &["k1s"]),
     ("k1s-example-application", &["k1s"]),
-    ("k1s-example-cli", &["k1s"]),
+    ("k1s-example-cli", &["k1s", "k1s-cli"]),
     ("k1s-example-fleet", &["k1s"]),
     ("k1s-example-quickstart", &["k1s"]),
     ("k1s-example-webhook", &["k1s"]),
     // `k1s demo` is an example with a control plane.
-    ("k1s-cli", &["k1s", "k1s-example-application"]),
+    ("k1s-cli", &["k1s", "k1s-example-application", "k1s-object"]),
     (
         "k1s-bench",
         &[

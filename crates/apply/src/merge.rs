@@ -216,6 +216,8 @@ pub(crate) type Merged<'a> = (FieldSet, Option<(Typed<'a>, Changes)>);
 pub struct Updater<'a> {
     versions: &'a dyn Versions,
     filter: Option<&'a Filter>,
+    /// Whether other versions have the same filter.
+    filter_all: bool,
     /// Whether the sets of managers may be of an older schema of their version.
     reconcile: bool,
 }
@@ -236,13 +238,19 @@ enum Converted<'t, 'a> {
 impl<'a> Updater<'a> {
     /// An updater for the versions of a kind.
     pub fn new(versions: &'a dyn Versions) -> Updater<'a> {
-        Updater { versions, filter: None, reconcile: true }
+        Updater { versions, filter: None, filter_all: false, reconcile: true }
     }
 
     /// Limits what a manager of the current request can own.
     #[must_use]
     pub fn filter(self, filter: Option<&'a Filter>) -> Updater<'a> {
         Updater { filter, ..self }
+    }
+
+    /// Whether the filter is also that of the kind's other versions: managers of these then keep fields that it excludes.
+    #[must_use]
+    pub fn filter_all_versions(self, all: bool) -> Updater<'a> {
+        Updater { filter_all: all, ..self }
     }
 
     /// Says that no schema has changed since the sets of the managers were made.
@@ -358,8 +366,7 @@ impl<'a> Updater<'a> {
         let new = self.convert(new, version).map_err(|why| failed("failed to convert new object", why))?;
         let (Converted::Yes(old), Converted::Yes(new)) = (old, new) else { return Ok(None) };
         let comparison = old.compare(&new).map_err(|why| failed("failed to compare objects", why))?;
-        // The filter is that of the request's version.
-        Ok(Some(self.changes(comparison, false)))
+        Ok(Some(self.changes(comparison, self.filter_all)))
     }
 
     /// After an update of `live` to `new`: everybody loses the fields that have changed. Returns the fields that the updater

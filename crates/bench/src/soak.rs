@@ -358,7 +358,7 @@ impl tower::Service<HttpRequest<kube::client::Body>> for Cuttable {
         Box::pin(async move {
             let answer = tower::Service::call(&mut server, request).await?;
             Ok(answer.map(|body: Body| {
-                let body = body.map_err(|never| match never {});
+                let body = body.map_err(std::io::Error::other);
                 if is_watch {
                     CutBody { body, cut: Box::pin(cut.cancelled_owned()) }.boxed_unsync()
                 } else {

@@ -1,12 +1,12 @@
-//! The `k1s` program: `k1s serve` runs a control plane, `k1s demo` one with an example operator, `k1s store`
-//! checks and repairs a data folder.
+//! The `k1s` program: `k1s serve` runs a control plane, `k1s demo` one with an example operator. The other commands are
+//! those of the library `k1s_cli`.
 //!
 //! It is a separate package so that the library `k1s` depends on neither a command-line parser nor the
 //! examples.
 
+mod pki;
 mod process;
 mod serve;
-mod store;
 
 use std::{process::ExitCode, time::Duration};
 
@@ -30,11 +30,13 @@ struct Cli {
 enum Command {
     /// Serves the Kubernetes API until Ctrl-C.
     Serve(Box<serve::Options>),
-    /// Checks, repairs and copies a data folder that no server has open.
+    /// Shows, issues, renews and rotates certificates.
     #[command(subcommand)]
-    Store(store::Command),
+    Pki(pki::Command),
     /// Starts a control plane with an operator and an Application to play with.
     Demo(application::demo::DemoOptions),
+    #[command(flatten)]
+    Common(k1s_cli::Command),
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -60,9 +62,16 @@ fn main() -> ExitCode {
     };
     let done = match cli.command {
         Command::Serve(options) => runtime.block_on(serve::run(*options)).map_err(|error| error.to_string()),
-        Command::Store(command) => return store::run(&command),
+        Command::Pki(command) => runtime.block_on(pki::run(&command)).map_err(|error| error.to_string()),
         Command::Demo(options) => {
             runtime.block_on(application::demo::run(options)).map_err(|error| error.to_string())
+        }
+        Command::Common(command) => {
+            return runtime.block_on(
+                k1s_cli::Commands::new("k1s")
+                    .command_line(<Cli as clap::CommandFactory>::command)
+                    .run(command),
+            );
         }
     };
     // Requests still in progress are abandoned.

@@ -1,4 +1,4 @@
-//! `k1s store`: checks, repairs and copies a data folder that no server has open.
+//! `store`: checks, repairs and copies a data folder that no server has open.
 
 use std::{
     fmt::Write as _,
@@ -13,7 +13,10 @@ use k1s::{
     env::Env,
     store::{
         Store as _,
-        disk::{DiskOptions, DiskStore, FolderReport, Progress, Repaired, check_folder, repair_folder},
+        disk::{
+            Compacted, DiskOptions, DiskStore, FolderReport, Progress, Repaired, check_folder,
+            compact_folder, repair_folder,
+        },
     },
 };
 
@@ -30,8 +33,10 @@ const PROGRESS_INTERVAL: Duration = Duration::from_secs(1);
 /// Maximum number of problems printed.
 const MAX_PROBLEMS: usize = 50;
 
+/// A command for a data folder.
 #[derive(Debug, Subcommand)]
-pub(crate) enum Command {
+#[non_exhaustive]
+pub enum StoreCommand {
     /// Reads a whole store and reports damage.
     ///
     /// Nothing is changed, so a read-only folder is accepted. The store must not be open in a server.
@@ -57,6 +62,27 @@ pub(crate) enum Command {
         /// not copied.
         #[arg(long, value_name = "DIR")]
         output: Option<PathBuf>,
+    },
+    /// Drops the history of a store, and reclaims the space of everything that was replaced or deleted.
+    ///
+    /// A server does that by itself as it runs, except for the newest 32 MiB. The copy is checked before it replaces the store, so
+    /// there must be room for both. Clients that watch from an older revision list again. The store must not be open in a server.
+    ///
+    /// Exit codes: 0 done, 2 the compaction failed and changed nothing.
+    Compact {
+        /// The folder given to `k1s serve --data-dir`, or `store` in it.
+        #[arg(value_name = "DIR")]
+        folder: PathBuf,
+    },
+    /// Shows how much a store holds: keys, bytes, revisions.
+    ///
+    /// The store must not be open in a server.
+    ///
+    /// Exit codes: 0, or 2 if the store cannot be opened.
+    Stats {
+        /// The folder given to `k1s serve --data-dir`.
+        #[arg(value_name = "DIR")]
+        folder: PathBuf,
     },
     /// Copies a store into another folder, and reads the copy back.
     ///
@@ -90,17 +116,19 @@ pub(crate) enum Command {
 
 type Failure = Box<dyn std::error::Error>;
 
-pub(crate) fn run(command: &Command) -> ExitCode {
+pub(crate) async fn run(program: &str, command: &StoreCommand) -> ExitCode {
     let done = match command {
-        Command::Check { folder } => check(folder),
-        Command::Repair { folder, output } => repair(folder, output.as_deref()),
-        Command::Backup { folder, backup } => copy(folder, backup, "backed up to"),
-        Command::Restore { backup, folder } => copy(backup, folder, "restored to"),
+        StoreCommand::Check { folder } => check(program, folder),
+        StoreCommand::Repair { folder, output } => repair(folder, output.as_deref()),
+        StoreCommand::Compact { folder } => compact(folder),
+        StoreCommand::Stats { folder } => stats(folder).await,
+        StoreCommand::Backup { folder, backup } => copy(program, folder, backup, "backed up to").await,
+        StoreCommand::Restore { backup, folder } => copy(program, backup, folder, "restored to").await,
     };
     let (code, text) = match done {
         Ok((code, text)) => (code, text),
         Err(error) => {
-            let _ = writeln!(io::stderr(), "k1s: {error}");
+            let _ = writeln!(io::stderr(), "{program}: {error}");
             return FAILED.into();
         }
     };
@@ -120,7 +148,7 @@ fn progress() -> impl FnMut(Progress) {
     }
 }
 
-fn check(folder: &Path) -> Result<(u8, String), Failure> {
+fn check(program: &str, folder: &Path) -> Result<(u8, String), Failure> {
     let report = check_folder(folder, &mut progress())?;
     if report.is_sound() {
         return Ok((CLEAN, sound(folder, &report)));
@@ -129,7 +157,7 @@ fn check(folder: &Path) -> Result<(u8, String), Failure> {
     let name = folder.display();
     let _ = writeln!(
         text,
-        "\n`k1s store repair {name}` creates a good store of what can be read, and keeps the damaged one."
+        "\n`{program} store repair {name}` creates a good store of what can be read, and keeps the damaged one."
     );
     Ok((DAMAGE, text))
 }
@@ -157,25 +185,52 @@ fn repair(folder: &Path, output: Option<&Path>) -> Result<(u8, String), Failure>
     }
 }
 
+fn compact(folder: &Path) -> Result<(u8, String), Failure> {
+    let Compacted { keys, records, bytes, revision, .. } = compact_folder(folder, &mut progress())?;
+    let text = format!(
+        "The store in {} was compacted at revision {revision}: {keys} keys, {} records instead of {}, {} bytes on disk instead of {}.\n",
+        folder.display(),
+        records.1,
+        records.0,
+        bytes.1,
+        bytes.0
+    );
+    Ok((CLEAN, text))
+}
+
+async fn stats(folder: &Path) -> Result<(u8, String), Failure> {
+    if !folder.join("store").exists() {
+        return Err(format!("there is no store in {}", folder.display()).into());
+    }
+    let store = DiskStore::open(Env::system(), folder, DiskOptions::default())?;
+    let stats = store.stats().await;
+    store.close().await?;
+    let stats = stats?;
+    let mut text = String::new();
+    let _ = writeln!(text, "keys: {}", stats.keys);
+    let _ = writeln!(text, "bytes of keys and values: {}", stats.bytes.unwrap_or_default());
+    let _ = writeln!(text, "bytes on disk: {}", stats.disk_bytes.unwrap_or_default());
+    let _ = writeln!(text, "newest revision: {}", stats.revision);
+    let _ = writeln!(text, "oldest revision that can be read: {}", stats.oldest);
+    Ok((CLEAN, text))
+}
+
 /// Copies a store that is sound, and checks the copy.
-fn copy(from: &Path, to: &Path, done: &str) -> Result<(u8, String), Failure> {
+async fn copy(program: &str, from: &Path, to: &Path, done: &str) -> Result<(u8, String), Failure> {
     let before = check_folder(from, &mut progress())?;
     if !before.is_sound() {
         let name = from.display();
         let mut text = damaged(from, &before, "would be lost by a repair");
         let _ = writeln!(
             text,
-            "\nNothing was copied. `k1s store repair {name}` creates a good store of what can be read."
+            "\nNothing was copied. `{program} store repair {name}` creates a good store of what can be read."
         );
         return Ok((DAMAGE, text));
     }
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(async {
-        let store = DiskStore::open(Env::system(), from, DiskOptions::default())?;
-        let copied = store.backup(to).await;
-        store.close().await?;
-        Ok::<_, Failure>(copied?)
-    })?;
+    let store = DiskStore::open(Env::system(), from, DiskOptions::default())?;
+    let copied = store.backup(to).await;
+    store.close().await?;
+    copied?;
     let copy = check_folder(to, &mut progress())?;
     if !copy.is_sound() {
         return Err(format!("the copy in {} is damaged: {}", to.display(), copy.problems.join("; ")).into());

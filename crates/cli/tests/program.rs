@@ -183,12 +183,76 @@ fn a_secret_readable_by_others_is_reported() {
 }
 
 #[test]
-fn an_address_other_machines_can_reach_needs_allow_remote() {
+fn an_address_other_machines_can_reach_needs_https_and_rbac() {
     let folder = tempfile::tempdir().unwrap();
-    let refused = k1s(folder.path(), &["serve", "--port", "0", "--bind", "0.0.0.0"]).output().unwrap();
+    let arguments = ["serve", "--port", "0", "--bind", "0.0.0.0"];
+    for open in [&["--http"][..], &["--authorization-mode", "AlwaysAllow"]] {
+        let refused = k1s(folder.path(), &[&arguments, open].concat()).output().unwrap();
+        assert!(!refused.status.success());
+        let why = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert!(why.contains("--allow-remote"), "{why}");
+    }
+    let mut serve = Running::start(folder.path(), &arguments);
+    serve.read_until("Ctrl-C stops it.");
+    assert!(serve.end(Signal::TERM).status.success());
+}
+
+#[test]
+fn serve_records_requests_until_it_is_stopped() {
+    let folder = tempfile::tempdir().unwrap();
+    let policy = folder.path().join("policy.yaml");
+    let audited = ["--audit-policy-file", "policy.yaml", "--audit-log-path", "audit/audit.log"];
+    let arguments = [&["serve", "--http", "--port", "0", "--kubeconfig", "config"][..], &audited].concat();
+    fs::write(&policy, "apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: Metdata}]\n").unwrap();
+    let refused = k1s(folder.path(), &arguments).output().unwrap();
     assert!(!refused.status.success());
     let why = String::from_utf8_lossy(&refused.stderr).into_owned();
-    assert!(why.contains("--allow-remote"), "{why}");
+    assert!(
+        why.contains("loading audit policy file: rules[0].level: Unsupported value: \"Metdata\""),
+        "{why}"
+    );
+    assert!(why.contains("from file policy.yaml"), "{why}");
+
+    let rules = "[{level: Metadata, nonResourceURLs: [/version], omitStages: [RequestReceived]}]";
+    fs::write(&policy, format!("apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: {rules}\n")).unwrap();
+    let mut serve = Running::start(folder.path(), &arguments);
+    let url = serve.read_until("k1s serves Kubernetes' API at http://127.0.0.1:");
+    serve.read_until("Ctrl-C stops it.");
+    let address = url.rsplit_once("http://").unwrap().1.trim();
+    let mut client = TcpStream::connect(address).unwrap();
+    write!(client, "GET /version HTTP/1.1\r\nhost: x\r\nconnection: close\r\naudit-id: mine\r\n\r\n")
+        .unwrap();
+    let mut answer = String::new();
+    client.read_to_string(&mut answer).unwrap();
+    assert!(answer.contains("audit-id: mine\r\n"), "{answer}");
+    assert!(serve.end(Signal::TERM).status.success());
+    let log = fs::read_to_string(folder.path().join("audit/audit.log")).unwrap();
+    let event: serde_json::Value = serde_json::from_str(&log).unwrap();
+    assert_eq!((&event["auditID"], &event["sourceIPs"][0]), (&"mine".into(), &"127.0.0.1".into()), "{log}");
+    assert_eq!(event["user"]["username"], "system:anonymous");
+}
+
+#[test]
+fn a_user_is_given_a_kubeconfig() {
+    let folder = tempfile::tempdir().unwrap();
+    let issue =
+        ["pki", "issue", "--data-dir", "data", "--user", "alice", "--group", "devs", "--kubeconfig", "alice"];
+    let early = k1s(folder.path(), &issue).output().unwrap();
+    let why = String::from_utf8_lossy(&early.stderr).into_owned();
+    assert!(!early.status.success() && why.contains("data/pki: there is no ca.crt"), "{why}");
+    let mut serve = Running::start(folder.path(), &["serve", "--port", "0", "--data-dir", "data"]);
+    serve.read_until("Ctrl-C stops it.");
+    // While the server runs.
+    let issued = k1s(folder.path(), &issue).output().unwrap();
+    assert!(issued.status.success(), "{}", String::from_utf8_lossy(&issued.stderr));
+    let path = folder.path().join("alice");
+    assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+    let kubeconfig = fs::read_to_string(&path).unwrap();
+    assert!(
+        kubeconfig.contains("client-certificate-data")
+            && kubeconfig.contains("server: https://127.0.0.1:6443")
+    );
+    assert!(serve.end(Signal::TERM).status.success());
 }
 
 #[test]
@@ -277,4 +341,60 @@ fn a_damaged_store_is_refused_checked_and_repaired() {
 
     let (code, text) = run(&["store", "check", "nowhere"]);
     assert!(code == 2 && text.contains("nowhere: there is no such folder"), "{code}: {text}");
+}
+
+/// Whether any file of a folder contains these bytes.
+fn contains(folder: &Path, bytes: &[u8]) -> bool {
+    fs::read_dir(folder).unwrap().any(|entry| {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            return contains(&path, bytes);
+        }
+        fs::read(&path).is_ok_and(|text| text.windows(bytes.len()).any(|window| window == bytes))
+    })
+}
+
+#[test]
+fn secrets_are_encrypted_in_a_folder_whose_server_is_killed_and_in_its_backups() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = |arguments: &[&str]| {
+        let output = k1s(folder.path(), arguments).output().unwrap();
+        let text = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+        (output.status.code().unwrap(), text.concat())
+    };
+    // What is in the data is in base64 in the store: "hunter2 " three times.
+    let (plain, stored) = ("hunter2 hunter2 hunter2 ", b"aHVudGVyMiBodW50ZXIyIGh1bnRlcjIg");
+    let mut options =
+        vec!["serve", "--port", "0", "--data-dir", "data", "--kubeconfig", "config", "--encrypt-secrets"];
+    for round in 0..3 {
+        let mut serve = Running::start(folder.path(), &options);
+        serve.read_until("Ctrl-C stops it.");
+        let literal = format!("--from-literal=password={plain}");
+        let name = format!("s{round}");
+        let (code, text) = run(&["create", "secret", "generic", &name, &literal, "--kubeconfig", "config"]);
+        assert!(code == 0, "{code}: {text}");
+        let mut child = serve.child.take().unwrap();
+        kill_process(Pid::from_child(&child), Signal::KILL).unwrap();
+        child.wait().unwrap();
+        assert!(!contains(&folder.path().join("data/store"), stored), "round {round}");
+        // The folder is encrypted from now on, whatever the options.
+        options.retain(|option| *option != "--encrypt-secrets");
+    }
+    // The commands find the key, too.
+    let (code, text) = run(&["get", "secret", "s0", "-o", "jsonpath={.data.password}", "--data-dir", "data"]);
+    assert!(code == 0 && text.trim().as_bytes() == stored, "{code}: {text}");
+    let (code, text) = run(&["store", "check", "data"]);
+    assert!(code == 0, "{code}: {text}");
+    let (code, text) = run(&["store", "backup", "data", "copy"]);
+    assert!(code == 0, "{code}: {text}");
+    assert!(!contains(&folder.path().join("copy"), stored));
+    // A backup is readable with the key only.
+    let get = ["get", "secret", "s2", "-o", "jsonpath={.data.password}", "--data-dir", "copy"];
+    let (code, text) = run(&get);
+    assert!(code != 0 && text.contains("it is encrypted"), "{code}: {text}");
+    fs::create_dir_all(folder.path().join("copy/pki")).unwrap();
+    fs::copy(folder.path().join("data/pki/encryption.yaml"), folder.path().join("copy/pki/encryption.yaml"))
+        .unwrap();
+    let (code, text) = run(&get);
+    assert!(code == 0 && text.trim().as_bytes() == stored, "{code}: {text}");
 }

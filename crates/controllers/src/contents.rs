@@ -7,6 +7,7 @@ use k1s_runtime::{
     Action, BoxError, ObjectKey,
     client::{DeleteOptions, Deleted, ListOptions, PropagationPolicy},
 };
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{APIResource, APIResourceList};
 use kube::{api::ApiResource, core::GroupVersionKind};
 use serde::Deserialize;
 
@@ -87,10 +88,23 @@ struct Version {
     kind: String,
 }
 
+/// What a namespace contains.
+#[derive(Default)]
+pub(crate) struct Contents {
+    pub(crate) found: Vec<Found>,
+    /// Errors of resources that could not be listed.
+    pub(crate) failed: Vec<BoxError>,
+    /// The group versions whose resources are not known, and why.
+    pub(crate) undiscovered: Vec<(String, String)>,
+}
+
 /// All objects in a namespace.
-pub(crate) async fn in_namespace(feed: &Feed, namespace: &str) -> Result<Vec<Found>, BoxError> {
+pub(crate) async fn in_namespace(feed: &Feed, namespace: &str) -> Result<Contents, BoxError> {
     if feed.is_k1s() == Some(true) {
-        return on_k1s(feed, &format!("{PATH}?namespace={namespace}")).await;
+        let found = on_k1s(feed, &format!("{PATH}?namespace={namespace}")).await?;
+        let mut contents = Contents { found, ..Contents::default() };
+        of_aggregated(feed, namespace, &mut contents).await?;
+        return Ok(contents);
     }
     let mapper = feed.client().rest_mapper();
     mapper.refresh().await?;
@@ -104,7 +118,68 @@ pub(crate) async fn in_namespace(feed: &Feed, namespace: &str) -> Result<Vec<Fou
             found.extend(listed(feed, served, ListOptions::in_namespace(namespace)).await?);
         }
     }
-    Ok(found)
+    Ok(Contents { found, ..Contents::default() })
+}
+
+/// Adds the objects of aggregated APIs, which are not in the server's store. An API that does not answer hides its objects, and
+/// none of the others.
+async fn of_aggregated(feed: &Feed, namespace: &str, contents: &mut Contents) -> Result<(), BoxError> {
+    let client = feed.client().kube();
+    let services = "/apis/apiregistration.k8s.io/v1/apiservices";
+    let list: ServiceList = client.request(http::Request::get(services).body(Vec::new())?).await?;
+    let mut seen = std::collections::HashSet::new();
+    for ServiceSpec { group, version, .. } in
+        list.items.into_iter().map(|item| item.spec).filter(|spec| spec.service.is_some())
+    {
+        let group_version = format!("{group}/{version}");
+        let path = format!("/apis/{group_version}");
+        let request = http::Request::get(&path).body(Vec::new())?;
+        let resources = match client.request::<APIResourceList>(request).await {
+            Ok(list) => list.resources,
+            Err(error) => {
+                tracing::debug!(%error, group_version, "the resources of an aggregated API are not known");
+                let why = format!("stale GroupVersion discovery: {group_version}");
+                contents.undiscovered.push((group_version, why));
+                continue;
+            }
+        };
+        let has = |resource: &APIResource, verb: &str| resource.verbs.iter().any(|one| one == verb);
+        for resource in resources {
+            let deletable = resource.namespaced && has(&resource, "list") && has(&resource, "delete");
+            if !deletable
+                || resource.name.contains('/')
+                || !seen.insert((group.clone(), resource.name.clone()))
+            {
+                continue;
+            }
+            let gvk = GroupVersionKind::gvk(&group, &version, &resource.kind);
+            let api = ApiResource::from_gvk_with_plural(&gvk, &resource.name);
+            let served = Arc::new(Served { api, namespaced: true });
+            match listed(feed, served, ListOptions::in_namespace(namespace)).await {
+                Ok(found) => contents.found.extend(found),
+                Err(error) => contents.failed.push(error),
+            }
+        }
+    }
+    Ok(())
+}
+
+#[derive(Deserialize)]
+struct ServiceList {
+    items: Vec<ServiceItem>,
+}
+
+#[derive(Deserialize)]
+struct ServiceItem {
+    spec: ServiceSpec,
+}
+
+#[derive(Deserialize)]
+struct ServiceSpec {
+    #[serde(default)]
+    group: String,
+    version: String,
+    service: Option<serde::de::IgnoredAny>,
 }
 
 /// All objects of a kind.

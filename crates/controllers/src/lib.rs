@@ -7,6 +7,9 @@
 //! - terminating `PersistentVolumeClaims`, `PersistentVolumes` and `VolumeAttributesClasses`: removes the
 //!   finalizer when not in use
 //! - the default `ServiceAccount` and the root CA `ConfigMap` of each namespace
+//! - storage migrations: rewrites the objects of a resource in its storage version
+//! - certificate signing requests: approved where the requester may have that, signed by a signer that the program gives,
+//!   and deleted when they are old
 //! - expiry of Events and, optionally, of Leases
 //! - optionally, on a k1s server: [`projects`], each with a control plane of its own
 //!
@@ -25,6 +28,7 @@
 //! # }
 //! ```
 
+mod certificates;
 mod contents;
 mod defaults;
 mod definitions;
@@ -33,6 +37,7 @@ mod feed;
 mod gc;
 mod kinds;
 mod meta;
+mod migrations;
 mod namespaces;
 pub mod projects;
 mod protection;
@@ -43,6 +48,7 @@ use std::{sync::Arc, time::Duration};
 use k1s_runtime::{Connect, Manager, ManagerError, ManagerOptions, controller::BuildError};
 use tokio_util::sync::CancellationToken;
 
+pub use certificates::{CertificateRequest, CertificateSigner, CertificatesOptions, SharedSigner, SignError};
 pub use projects::ProjectsOptions;
 pub use tenants::{Standby, TenantControllers, TenantSignal};
 
@@ -64,6 +70,11 @@ pub struct ControllersOptions {
     /// The CA certificate, as PEM, for the `ConfigMap` `kube-root-ca.crt` of each namespace, which is one of
     /// the default objects. `None`, and no such `ConfigMap`, by default.
     pub root_ca: Option<Arc<str>>,
+    /// Runs `StorageVersionMigrations`: rewrites all objects of a resource, so that each is stored in the storage version. On
+    /// by default.
+    pub storage_migration: bool,
+    /// Approves, signs and deletes `CertificateSigningRequests`. On by default, without a signer.
+    pub certificates: Option<CertificatesOptions>,
     /// How long Events are kept after their last occurrence: 1 hour by default; `None` keeps them forever.
     pub event_ttl: Option<Duration>,
     /// How long Leases are kept after they expire. `None`, forever, by default: a Lease belongs to its
@@ -83,6 +94,8 @@ impl Default for ControllersOptions {
             volume_protection: true,
             default_objects: true,
             root_ca: None,
+            storage_migration: true,
+            certificates: Some(CertificatesOptions::default()),
             event_ttl: Some(Duration::from_secs(3600)),
             lease_ttl: None,
             projects: None,
@@ -101,6 +114,8 @@ impl ControllersOptions {
             volume_protection: false,
             default_objects: false,
             root_ca: None,
+            storage_migration: false,
+            certificates: None,
             event_ttl: None,
             lease_ttl: None,
             projects: None,
@@ -140,6 +155,12 @@ pub fn add_to_manager(manager: &Manager, options: &ControllersOptions) -> Result
     }
     if options.default_objects {
         defaults::add(manager, &feed, options.root_ca.clone())?;
+    }
+    if options.storage_migration {
+        migrations::add(manager, &feed)?;
+    }
+    if let Some(options) = &options.certificates {
+        certificates::add(manager, &feed, options.clone())?;
     }
     let limits = expiry::Limits { events: options.event_ttl, leases: options.lease_ttl };
     if limits.events.is_some() || limits.leases.is_some() {

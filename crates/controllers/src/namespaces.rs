@@ -81,11 +81,18 @@ impl Namespaces {
             return Ok(Action::done());
         }
         let cleared = match contents::in_namespace(&self.feed, request.name()).await {
-            Ok(found) => self.empty(found).await,
+            Ok(contents) => {
+                let (failed, undiscovered) = (contents.failed, contents.undiscovered);
+                let cleared = self.empty(contents.found).await;
+                cleared.map(|mut cleared| {
+                    cleared.failed.extend(failed);
+                    (cleared, undiscovered_groups(&undiscovered))
+                })
+            }
             Err(error) => Err(error),
         };
         let (mut cleared, undiscovered) = match cleared {
-            Ok(cleared) => (cleared, None),
+            Ok(cleared) => cleared,
             Err(error) => (Cleared::default(), Some(error)),
         };
         if let Some(moved) = cleared.take_moved() {
@@ -127,6 +134,17 @@ impl Namespaces {
         }
         Ok(contents::clear(&self.feed, others).await)
     }
+}
+
+/// Why the resources of some group versions are not known, in the words of Kubernetes; `None` if all are.
+fn undiscovered_groups(groups: &[(String, String)]) -> Option<BoxError> {
+    let each: Vec<String> = groups.iter().map(|(name, why)| format!("{name}: {why}")).collect();
+    let message = format!(
+        "Discovery failed for some groups, {} failing: unable to retrieve the complete list of server APIs: {}",
+        groups.len(),
+        each.join(", ")
+    );
+    (!groups.is_empty()).then(|| message.into())
 }
 
 /// Treats an object that does not exist as success.

@@ -246,6 +246,9 @@ impl Inner {
         let status = Status { companion, stop: stop.clone() };
         let mut options = self.options.clone();
         options.projects = options.projects.filter(|projects| projects.host == tenant);
+        if let Some(certificates) = &mut options.certificates {
+            certificates.tenant = tenant.into();
+        }
         let work = follow(self.env.clone(), tenant.to_owned(), options, dial, stop.clone(), status);
         let task = self.env.spawn(format!("controllers of {tenant}"), work);
         state.running.insert(tenant.to_owned(), Running { stop, task });

@@ -12,6 +12,7 @@
 //! | [`cache`] | shared informers |
 //! | [`manager`], [`leader`], [`sharding`] | starting and stopping in order; leader election; replicas that share work |
 //! | [`recorder`] | Kubernetes Events |
+//! | [`changes`] | a record of changes, and a feed of it for many readers |
 //! | `webhook` | admission and conversion webhooks of your own kinds |
 //! | [`endpoint`], [`metrics`] | health, readiness, metrics, pprof |
 
@@ -20,7 +21,7 @@
 pub use k1s_runtime::webhook;
 #[doc(no_inline)]
 pub use k1s_runtime::{
-    cache, client,
+    cache, changes, client,
     controller::{
         AfterFor, BeforeFor, BuildError, Builder, ControllerDefaults, ControllerError, ControllerStats,
         WatchId,

@@ -56,14 +56,15 @@ pub mod controller;
 mod election;
 mod embedded;
 pub mod manifests;
+pub mod migration;
 mod tenants;
 
 // The control plane.
 pub use election::Election;
 #[cfg(feature = "server-tls")]
-pub use embedded::write_kubeconfig;
+pub use embedded::{KnownCertificate, NewUser, Pki, folder_kubeconfig, issue_kubeconfig, write_kubeconfig};
 pub use embedded::{Runtime, RuntimeBuilder, StartError, StopError};
-pub use k1s_controllers::{ControllersOptions, ProjectsOptions, projects};
+pub use k1s_controllers::{CertificatesOptions, ControllersOptions, ProjectsOptions, projects};
 
 // The most common types of the controller library; `controller` has the others.
 #[doc(no_inline)]
@@ -78,9 +79,20 @@ pub mod env {
     pub use k1s_env::*;
 }
 
+/// Encryption at rest.
+#[cfg(feature = "encryption")]
+pub mod encryption {
+    pub use k1s_encryption::*;
+}
+
 /// Controllers over many clusters: the multi-cluster manager and its providers.
 pub mod multicluster {
     pub use k1s_multicluster::*;
+}
+
+/// Kubernetes objects as JSON: selectors, patches, errors, YAML.
+pub mod object {
+    pub use k1s_object::*;
 }
 
 /// The API server as a tower Service, its options, users and TLS files.
@@ -125,6 +137,22 @@ mod guide {}
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/multicluster.md")]
 mod multicluster_guide {}
+
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/embedding.md")]
+mod embedding_guide {}
+
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/from-go.md")]
+mod from_go_guide {}
+
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/schemas.md")]
+mod schemas_guide {}
+
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/versions.md")]
+mod versions_guide {}
 
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]

@@ -159,9 +159,37 @@ fn with_owner(client: &Client) -> Client {
 /// # Errors
 /// Of the first document that is not an object.
 pub fn documents(text: &str) -> Result<Vec<DynamicObject>, ApplyError> {
+    let typed = |(at, value)| {
+        let Place { number, line } = at;
+        serde_json::from_value(value).map_err(|error| ApplyError::Unreadable {
+            number,
+            line,
+            reason: format!("not a Kubernetes object: {error}"),
+        })
+    };
+    located(text)?.into_iter().map(typed).collect()
+}
+
+/// The objects of a YAML or JSON text as JSON, with all of their fields as they are in the text.
+///
+/// # Errors
+/// As [`documents`].
+pub fn values(text: &str) -> Result<Vec<Value>, ApplyError> {
+    Ok(located(text)?.into_iter().map(|(_, value)| value).collect())
+}
+
+/// Where a document is in a text.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    number: usize,
+    line: usize,
+}
+
+fn located(text: &str) -> Result<Vec<(Place, Value)>, ApplyError> {
     let mut objects = Vec::new();
     for (index, (line, document)) in split(text).into_iter().enumerate() {
-        let unreadable = |reason: String| ApplyError::Unreadable { number: index + 1, line, reason };
+        let at = Place { number: index + 1, line };
+        let unreadable = |reason: String| ApplyError::Unreadable { number: at.number, line, reason };
         let decoded = yaml::decode(document.as_bytes()).map_err(|error| unreadable(error.to_string()))?;
         if let Some(error) = decoded.duplicates_error() {
             return Err(unreadable(error.to_string()));
@@ -177,15 +205,18 @@ pub fn documents(text: &str) -> Result<Vec<DynamicObject>, ApplyError> {
             value => vec![value],
         };
         for value in values {
-            let object: DynamicObject = serde_json::from_value(value)
-                .map_err(|error| unreadable(format!("not a Kubernetes object: {error}")))?;
-            if object.types.is_none() {
+            if !value.is_object() {
+                return Err(unreadable("not a Kubernetes object".to_owned()));
+            }
+            let has =
+                |path: &str| value.pointer(path).and_then(Value::as_str).is_some_and(|text| !text.is_empty());
+            if !has("/apiVersion") || !has("/kind") {
                 return Err(unreadable("an object needs apiVersion and kind".to_owned()));
             }
-            if object.metadata.name.is_none() && object.metadata.generate_name.is_none() {
+            if !has("/metadata/name") && !has("/metadata/generateName") {
                 return Err(unreadable("an object needs metadata.name".to_owned()));
             }
-            objects.push(object);
+            objects.push((at, value));
         }
     }
     Ok(objects)

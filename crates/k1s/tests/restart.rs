@@ -3,6 +3,9 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
+#[path = "restart/requests.rs"]
+mod requests;
+
 use std::{
     fs,
     net::{Ipv4Addr, SocketAddr},
@@ -11,13 +14,15 @@ use std::{
 };
 
 use k1s::{
-    Runtime, RuntimeBuilder, StartError,
+    NewUser, Runtime, RuntimeBuilder, StartError,
     env::Env,
-    k8s_openapi::api::core::v1::ConfigMap,
+    k8s_openapi::api::{core::v1::ConfigMap, rbac::v1::RoleBinding},
     kube::{
         self, Api, Config,
+        api::PostParams,
         config::{KubeConfigOptions, Kubeconfig},
     },
+    serde_json::{self, json},
     store::{MemoryStore, etcd::testing::EtcdServer},
 };
 
@@ -73,6 +78,56 @@ async fn additional_names_lead_to_a_new_certificate_by_the_same_authority() {
     assert_ne!(served(), first);
     root_ca(&client(&kubeconfig, runtime.url()).await).await.unwrap();
     runtime.stop().await.unwrap();
+}
+
+/// The status code of a request for the `ConfigMap` with the CA certificate.
+async fn code(client: &kube::Client) -> u16 {
+    match root_ca(client).await {
+        Ok(_) => 200,
+        Err(kube::Error::Api(status)) => status.code,
+        Err(error) => panic!("{error}"),
+    }
+}
+
+#[tokio::test]
+async fn users_with_certificates_have_the_rights_of_their_roles() {
+    let folder = tempfile::tempdir().unwrap();
+    let runtime = on_disk(folder.path(), ANY_PORT).await.unwrap();
+    let alice = runtime.kubeconfig_of(&NewUser::new("alice").in_groups(["qa", "devs"])).unwrap();
+    let stranger = Runtime::builder().listen(ANY_PORT).start().await.unwrap();
+    let foreign = stranger.kubeconfig_of(&NewUser::new("alice").in_groups(["system:masters"])).unwrap();
+    let root = runtime.kubeconfig_of(&NewUser::new("root").in_groups(["system:masters"])).unwrap();
+    let alice = client(&alice, None).await;
+    assert_eq!(code(&alice).await, 403);
+    let bindings = Api::<RoleBinding>::default_namespaced(client(&root, None).await);
+    let binding = json!({"metadata": {"name": "devs"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "view"},
+        "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": "devs"}]});
+    let binding = serde_json::from_value(binding).unwrap();
+    bindings.create(&PostParams::default(), &binding).await.unwrap();
+    assert_eq!(code(&alice).await, 200);
+    // The same names from another authority mean nothing: 401, also for what everybody may read.
+    let mut foreign = Kubeconfig::from_yaml(&foreign).unwrap();
+    let clusters = Kubeconfig::from_yaml(runtime.kubeconfig().unwrap()).unwrap().clusters;
+    foreign.clusters = clusters;
+    let config = Config::from_custom_kubeconfig(foreign, &KubeConfigOptions::default()).await.unwrap();
+    let foreign = kube::Client::try_from(config).unwrap();
+    assert_eq!(code(&foreign).await, 401);
+    let refused = foreign.apiserver_version().await.unwrap_err();
+    assert!(matches!(refused, kube::Error::Api(status) if status.code == 401));
+    // Unless the runtime is told to trust it.
+    let trusting = Runtime::builder()
+        .listen(ANY_PORT)
+        .client_authorities(stranger.certificate_authority().unwrap())
+        .start();
+    let trusting = trusting.await.unwrap();
+    let mut known = Kubeconfig::from_yaml(&stranger.kubeconfig_of(&NewUser::new("bob")).unwrap()).unwrap();
+    known.clusters = Kubeconfig::from_yaml(trusting.kubeconfig().unwrap()).unwrap().clusters;
+    let config = Config::from_custom_kubeconfig(known, &KubeConfigOptions::default()).await.unwrap();
+    kube::Client::try_from(config).unwrap().apiserver_version().await.unwrap();
+    for runtime in [runtime, stranger, trusting] {
+        runtime.stop().await.unwrap();
+    }
 }
 
 #[tokio::test]

@@ -9,6 +9,7 @@ mod catalog;
 pub mod codec;
 #[rustfmt::skip]
 mod generated;
+pub mod expressions;
 pub mod openapi;
 pub mod patch;
 pub mod printers;

@@ -1,7 +1,7 @@
 //! `OpenAPI` v3 documents, one per group version, built from the table; custom resources use the same builder.
 //!
 //! `kubectl explain` reads the schemas; `kubectl apply` reads the merge keys of a kind, and from the PATCH
-//! operations whether the server validates fields. The table has no descriptions, so only metadata is described.
+//! operations whether the server validates fields.
 
 mod descriptions;
 mod gnostic;
@@ -11,14 +11,15 @@ mod swagger;
 
 use serde_json::{Map, Value, json};
 
+use self::{
+    descriptions::Descriptions,
+    paths::operation_name,
+    schemas::{describe, references, special, type_schema},
+};
 pub use self::{
     gnostic::encode as encode_v2,
     paths::{Resource, ResourceSubresource},
     swagger::swagger as v2,
-};
-use self::{
-    paths::operation_name,
-    schemas::{references, special, type_schema},
 };
 use crate::{
     groups, kinds,
@@ -113,6 +114,12 @@ fn prefix(group: &str, version: &str) -> String {
     if group.is_empty() { format!("api/{version}") } else { format!("apis/{group}/{version}") }
 }
 
+/// The schema of a type of the table by its name in documents (`io.k8s.api.core.v1.Pod`), with references to other types.
+#[must_use]
+pub fn component(name: &str) -> Option<Value> {
+    special(name).or_else(|| type_by_name(name).map(|ty| type_schema(ty, None)))
+}
+
 /// Builds a document. Types that are referenced are added automatically.
 #[derive(Debug)]
 pub struct Document {
@@ -120,13 +127,20 @@ pub struct Document {
     version: String,
     paths: Map<String, Value>,
     schemas: Map<String, Value>,
+    descriptions: Descriptions,
 }
 
 impl Document {
     /// An empty document for a group version.
     #[must_use]
     pub fn new(group: &str, version: &str) -> Self {
-        Self { group: group.to_owned(), version: version.to_owned(), paths: Map::new(), schemas: Map::new() }
+        Self {
+            group: group.to_owned(),
+            version: version.to_owned(),
+            paths: Map::new(),
+            schemas: Map::new(),
+            descriptions: Descriptions::default(),
+        }
     }
 
     /// Adds a schema under this name, and the types of the table that it references. A custom resource has two:
@@ -160,9 +174,14 @@ impl Document {
                 continue;
             }
             let schema = match (special(&name), type_by_name(&name)) {
-                (Some(schema), _) => schema,
+                (Some(Value::Object(schema)), _) => {
+                    let mut described = Map::new();
+                    describe(&mut described, self.descriptions.of(&name).and_then(|texts| texts.get("")));
+                    described.extend(schema);
+                    described.into()
+                }
                 (None, Some(ty)) => self.type_schema(ty),
-                (None, None) => continue,
+                _ => continue,
             };
             references(&schema, &mut wanted);
             self.schemas.insert(name, schema);
@@ -239,8 +258,8 @@ impl Document {
         self.paths.insert(path.to_owned(), json!({"get": operation}));
     }
 
-    fn type_schema(&self, ty: &'static Type) -> Value {
-        let mut schema = type_schema(ty);
+    fn type_schema(&mut self, ty: &'static Type) -> Value {
+        let mut schema = type_schema(ty, self.descriptions.of(ty.name));
         let kinds = self.group_version_kinds(ty);
         if let (false, Some(schema)) = (kinds.is_empty(), schema.as_object_mut()) {
             schema.insert("x-kubernetes-group-version-kind".to_owned(), kinds.into());

@@ -49,6 +49,9 @@ pub struct Field {
     pub topology: Topology,
     /// The declared default as JSON; empty if there is none.
     pub default: &'static str,
+    /// The values that its type declares, sorted; of a list or a map, those of its items. Empty for types that are no
+    /// enumeration. They are for readers of `OpenAPI`; the rules decide what is valid.
+    pub values: &'static [&'static str],
 }
 
 impl Field {

@@ -113,9 +113,19 @@ fn every_kind_that_can_be_patched_says_so_with_its_kind_and_parameters() {
     }
 }
 
+/// Removes descriptions.
+fn bare(mut value: Value) -> Value {
+    if let Value::Object(fields) = &mut value {
+        // A property may have this name.
+        fields.retain(|key, value| key != "description" || !value.is_string());
+        fields.values_mut().for_each(|value| *value = bare(value.take()));
+    }
+    value
+}
+
 #[test]
 fn a_schema_says_what_the_table_knows() {
-    let document = document("apis/apps/v1").unwrap();
+    let document = bare(document("apis/apps/v1").unwrap());
     let schemas = &document["components"]["schemas"];
     assert_eq!(
         schemas["io.k8s.api.apps.v1.Deployment"],
@@ -151,7 +161,7 @@ fn a_schema_says_what_the_table_knows() {
                 "hostIP": {"type": "string"},
                 "hostPort": {"type": "integer", "format": "int32"},
                 "name": {"type": "string"},
-                "protocol": {"type": "string", "default": "TCP"},
+                "protocol": {"type": "string", "default": "TCP", "enum": ["SCTP", "TCP", "UDP"]},
             },
         })
     );
@@ -184,6 +194,60 @@ fn a_schema_says_what_the_table_knows() {
             {"group": "apps", "kind": "DeleteOptions", "version": "v1"},
         ])
     );
+}
+
+#[test]
+fn types_and_fields_are_described_as_upstream() {
+    let apps = document("apis/apps/v1").unwrap();
+    let schemas = &apps["components"]["schemas"];
+    let deployment = &schemas["io.k8s.api.apps.v1.Deployment"];
+    assert_eq!(deployment["description"], "Deployment enables declarative updates for Pods and ReplicaSets.");
+    assert_eq!(
+        deployment["properties"]["metadata"]["description"],
+        "Standard object's metadata. More info: \
+         https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata"
+    );
+    let strategy = &schemas["io.k8s.api.apps.v1.DeploymentStrategy"]["properties"]["type"];
+    assert_eq!(strategy["enum"], json!(["Recreate", "RollingUpdate"]));
+    assert_eq!(
+        strategy["description"],
+        "Type of deployment. Can be \"Recreate\" or \"RollingUpdate\". Default is RollingUpdate.\n\n\
+         Possible enum values:\n \
+         - `\"Recreate\"` Kill all existing pods before creating new ones.\n \
+         - `\"RollingUpdate\"` Replace the old ReplicaSets by new one using rolling update i.e gradually scale down the \
+         old ReplicaSets and scale up the new one."
+    );
+    // Of a list, its items are the enumeration.
+    let modes = &schemas["io.k8s.api.core.v1.PersistentVolumeClaimSpec"]["properties"]["accessModes"];
+    assert_eq!(modes["items"]["enum"][0], "ReadOnlyMany", "{modes}");
+    assert!(modes.get("enum").is_none());
+    // Types with an encoding of their own.
+    for name in ["io.k8s.apimachinery.pkg.apis.meta.v1.Time", "io.k8s.apimachinery.pkg.api.resource.Quantity"]
+    {
+        assert!(schemas[name]["description"].as_str().unwrap().len() > 50, "{name}");
+    }
+    let swagger = v2([&apps]);
+    let v2 = &swagger["definitions"]["io.k8s.api.apps.v1.DeploymentStrategy"]["properties"]["type"];
+    assert_eq!(v2["description"], strategy["description"]);
+    let encoded = encode_v2(&swagger);
+    let value = b"\x12\x0a\"Recreate\"";
+    assert!(encoded.windows(value.len()).any(|window| window == value));
+}
+
+#[test]
+fn nearly_everything_is_described() {
+    let (mut described, mut all) = (0, 0);
+    for name in documents() {
+        let document = document(&name).unwrap();
+        for (name, schema) in document["components"]["schemas"].as_object().into_iter().flatten() {
+            assert!(schema["description"].is_string(), "{name} has no description");
+            for (_, property) in schema["properties"].as_object().into_iter().flatten() {
+                all += 1;
+                described += usize::from(property["description"].is_string());
+            }
+        }
+    }
+    assert!(described * 100 > all * 90, "{described} of {all} fields have a description");
 }
 
 #[test]
@@ -293,12 +357,12 @@ fn custom_resources_get_paths_of_their_own() {
 #[test]
 fn v2_says_the_same_in_one_document() {
     let documents: Vec<Value> = documents().iter().filter_map(|name| document(name)).collect();
-    let swagger = v2(&documents);
+    let swagger = bare(v2(&documents));
     assert_eq!(swagger["swagger"], "2.0");
     let definitions = &swagger["definitions"];
     assert_eq!(
         definitions["io.k8s.api.core.v1.ContainerPort"]["properties"]["protocol"],
-        json!({"type": "string"})
+        json!({"type": "string", "enum": ["SCTP", "TCP", "UDP"]})
     );
     assert_eq!(
         definitions["io.k8s.api.core.v1.Pod"]["properties"]["spec"],
@@ -325,7 +389,7 @@ fn v2_says_the_same_in_one_document() {
     );
     assert_eq!(
         post["responses"]["201"],
-        json!({"description": "Created", "schema": {"$ref": "#/definitions/io.k8s.api.core.v1.Namespace"}})
+        json!({"schema": {"$ref": "#/definitions/io.k8s.api.core.v1.Namespace"}})
     );
 }
 

@@ -474,3 +474,6 @@ impl k1s_runtime::manager::Fleet for Fleet {
         starting.chain(ending).collect()
     }
 }
+
+#[cfg(test)]
+mod tests;

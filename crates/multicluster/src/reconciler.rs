@@ -81,3 +81,50 @@ impl<T: Reconciler<MultiRequest>> Reconciler<MultiRequest> for Aware<T> {
         self.runs.run(&cluster, self.reconciler.reconcile(request, context)).await
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        convert::Infallible,
+        sync::atomic::{AtomicUsize, Ordering},
+    };
+
+    use k1s_runtime::{ClusterOptions, Metrics};
+    use kube::client::Body;
+
+    use super::*;
+    use crate::{ClusterLabel, MultiClusterOptions, engagement::Engagement};
+
+    fn cluster(name: &str) -> Cluster {
+        let service = tower::service_fn(|_: http::Request<Body>| async {
+            Ok::<_, Infallible>(http::Response::new(Body::empty()))
+        });
+        Cluster::new(name, kube::Client::new(service, "default"), ClusterOptions::default())
+    }
+
+    /// A request is taken with the cluster that its name stood for then. If that one was replaced before the reconciler runs, its
+    /// client is stale, and nobody would wait for the run when the cluster goes.
+    #[tokio::test]
+    async fn a_run_for_a_cluster_that_was_replaced_does_not_begin() {
+        let (old, new) = (cluster("a"), cluster("a"));
+        let live = Arc::new(Live::new(cluster(""), &MultiClusterOptions::new()));
+        let metrics = ReconcileMetrics::register(&Metrics::new(), ClusterLabel::Off);
+        let runs = Runs { live: Arc::clone(&live), metrics, controller: "test".into() };
+        let begun = AtomicUsize::new(0);
+        let run = async |cluster: &Cluster| {
+            let reconcile = async {
+                begun.fetch_add(1, Ordering::Relaxed);
+                Ok::<_, BoxError>(Action::done())
+            };
+            let _ = runs.run(cluster, reconcile).await.unwrap();
+            begun.load(Ordering::Relaxed)
+        };
+        live.add(&Engagement::new(old.clone()));
+        assert_eq!(run(&old).await, 1);
+        live.add(&Engagement::new(new.clone()));
+        assert_eq!(run(&old).await, 1, "the old client is not used any more");
+        assert_eq!(run(&new).await, 2);
+        live.remove(new.name());
+        assert_eq!(run(&new).await, 2, "it is gone");
+    }
+}

@@ -7,63 +7,25 @@ mod common;
 
 use std::{
     collections::BTreeMap,
-    convert::Infallible,
-    future::pending,
-    sync::{
-        Arc, Mutex,
-        atomic::{AtomicU8, Ordering},
-    },
+    sync::{Arc, Mutex},
     time::Duration,
 };
 
-use common::{copies, copy, map, maps, start};
+use common::{
+    copies, copy, map, maps,
+    network::{Mode, Networks},
+    start,
+};
 use k1s::{
-    Action, BoxError, Connect, Context, Controller as SingleController, IdleOptions, Manager, ManagerOptions,
-    Request, Runtime,
+    Action, BoxError, Context, Controller as SingleController, IdleOptions, Manager, ManagerOptions, Request,
+    Runtime,
     env::{Env, VirtualClock},
     k8s_openapi::api::core::v1::ConfigMap,
     kind,
-    kube::{
-        self,
-        api::{DeleteParams, PostParams},
-        client::Body,
-    },
-    multicluster::{
-        Cluster, ClusterName, Controller, MultiClusterManager, MultiClusterOptions, providers::Connection,
-    },
+    kube::api::{DeleteParams, PostParams},
+    multicluster::{Cluster, ClusterName, Controller, MultiClusterManager, MultiClusterOptions},
 };
 use k1s_runtime::ControllerOptions;
-
-/// How a cluster answers.
-const FINE: u8 = 0;
-const REFUSES: u8 = 1;
-const HANGS: u8 = 2;
-
-/// A cluster whose answers can be made to fail.
-struct Flaky {
-    inner: Connection,
-    mode: Arc<AtomicU8>,
-}
-
-impl Connect for Flaky {
-    fn client(&self) -> kube::Client {
-        let (inner, mode) = (self.inner.client(), Arc::clone(&self.mode));
-        let service = tower::service_fn(move |request: http::Request<Body>| {
-            let (inner, mode) = (inner.clone(), mode.load(Ordering::Relaxed));
-            async move {
-                match mode {
-                    FINE => Ok::<_, BoxError>(inner.send(request).await?),
-                    REFUSES => Err("connection refused".into()),
-                    _ => {
-                        pending::<Infallible>().await;
-                        Err("never".into())
-                    }
-                }
-            }
-        });
-        kube::Client::new(service, "default")
-    }
-}
 
 /// Copies sources, also if their copy has changed.
 async fn repair(request: Request, context: Context) -> Result<Action, BoxError> {
@@ -75,7 +37,9 @@ struct World {
     runtime: Runtime,
     clock: VirtualClock,
     manager: MultiClusterManager,
-    modes: BTreeMap<String, Arc<AtomicU8>>,
+    networks: Networks,
+    /// What else than working a network may do.
+    modes: &'static [Mode],
     /// Whether each cluster is meant to be engaged.
     wanted: BTreeMap<String, bool>,
     /// What single flight means: no request runs twice at a time.
@@ -86,7 +50,7 @@ const CLUSTERS: u64 = 5;
 const OBJECTS: u64 = 6;
 
 impl World {
-    async fn new(seed: u64) -> World {
+    async fn new(seed: u64, modes: &'static [Mode]) -> World {
         let (env, clock) = Env::simulated(seed);
         let runtime = Runtime::builder().env(env).start().await.unwrap();
         let options = MultiClusterOptions::new().with_disengage_timeout(Duration::from_secs(5));
@@ -112,15 +76,14 @@ impl World {
         for name in &names {
             runtime.server().create_tenant(name).await.unwrap();
         }
-        let modes = names.iter().map(|name| (name.clone(), Arc::default())).collect();
+        let networks = Networks::new(runtime.env());
         let wanted = names.iter().map(|name| (name.clone(), false)).collect();
-        World { runtime, clock, manager, modes, wanted, running }
+        World { runtime, clock, manager, networks, modes, wanted, running }
     }
 
     async fn cluster(&self, name: &str) -> Cluster {
         let inner = self.runtime.tenant_connector()(ClusterName::new(name)).await.unwrap();
-        let connect = Flaky { inner, mode: Arc::clone(&self.modes[name]) };
-        Cluster::new(name, &connect, self.manager.cluster_options())
+        Cluster::new(name, self.networks.line(name, inner), self.manager.cluster_options())
     }
 
     async fn step(&mut self) {
@@ -138,8 +101,8 @@ impl World {
                 self.wanted.insert(name, false);
             }
             3 => {
-                let mode = [FINE, REFUSES, HANGS][env.random_below(3) as usize];
-                self.modes[&name].store(mode, Ordering::Relaxed);
+                let mode = self.modes[env.random_below(self.modes.len() as u64) as usize];
+                self.networks.set(&name, mode);
             }
             4..=8 => {
                 let client = self.runtime.tenant_client(&name).await.unwrap();
@@ -166,9 +129,7 @@ impl World {
 
     /// Everything answers again; engaged is what was meant to be, however long that has to wait.
     async fn heal(&mut self) {
-        for mode in self.modes.values() {
-            mode.store(FINE, Ordering::Relaxed);
-        }
+        self.networks.heal();
         for (name, wanted) in self.wanted.clone() {
             let engaged = || self.manager.cluster(&name.as_str().into()).is_some();
             for _ in 0..2000 {
@@ -183,6 +144,22 @@ impl World {
         for _ in 0..300 {
             self.clock.advance_and_settle(Duration::from_secs(10)).await;
         }
+    }
+
+    /// Nobody has a client of a cluster that is not engaged, or of a former engagement.
+    async fn has_let_go(&self) -> Result<(), String> {
+        for (name, wanted) in &self.wanted {
+            // The task of a client ends when it is polled once more.
+            for _ in 0..100 {
+                self.clock.settle().await;
+                self.runtime.env().yield_now().await;
+            }
+            let (clients, allowed) = (self.networks.clients(name), usize::from(*wanted));
+            if clients != allowed {
+                return Err(format!("{clients} clients of {name} are held, not {allowed}"));
+            }
+        }
+        Ok(())
     }
 
     fn is_busy(&self) -> bool {
@@ -230,8 +207,8 @@ async fn alone(runtime: &Runtime, name: &str) -> BTreeMap<String, String> {
     copies(&connection.client()).await
 }
 
-async fn run(seed: u64) {
-    let mut world = World::new(seed).await;
+async fn run(seed: u64, modes: &'static [Mode]) {
+    let mut world = World::new(seed, modes).await;
     let running = start(&world.manager);
     for _ in 0..60 {
         world.step().await;
@@ -245,15 +222,26 @@ async fn run(seed: u64) {
         }
     }
     assert_eq!(*world.running.lock().unwrap(), BTreeMap::new(), "seed {seed}");
+    assert_eq!(world.has_let_go().await, Ok(()), "seed {seed}");
     running.stop().await;
     world.runtime.stop().await.unwrap();
 }
 
+/// `K1S_SEEDS` seeds from `K1S_SEED` on.
+async fn seeds(default: u64, modes: &'static [Mode]) {
+    let number = |name: &str| std::env::var(name).ok().and_then(|number| number.parse().ok());
+    let (first, seeds) = (number("K1S_SEED").unwrap_or(0), number("K1S_SEEDS").unwrap_or(default));
+    for seed in first..first + seeds {
+        run(seed, modes).await;
+    }
+}
+
 #[tokio::test]
 async fn every_live_cluster_converges() {
-    let seeds = std::env::var("K1S_SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(8);
-    let first = std::env::var("K1S_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(0);
-    for seed in first..first + seeds {
-        run(seed).await;
-    }
+    seeds(40, &[Mode::Fine, Mode::Refuses, Mode::Hangs]).await;
+}
+
+#[tokio::test]
+async fn every_live_cluster_converges_over_a_faulty_network() {
+    seeds(40, &[Mode::Fine, Mode::Refuses, Mode::Hangs, Mode::Faulty, Mode::Faulty, Mode::Faulty]).await;
 }

@@ -37,6 +37,7 @@ use k1s::{
         net::{TcpListener, TcpStream},
     },
 };
+use k1s_runtime::client::http2;
 use serde_json::json;
 
 fn manager(runtime: &Runtime) -> MultiClusterManager {
@@ -69,7 +70,7 @@ fn kubeconfig(runtime: &Runtime, tenant: &str) -> String {
 async fn client_of(kubeconfig: &str) -> kube::Client {
     let config = kube::config::Kubeconfig::from_yaml(kubeconfig).unwrap();
     let config = kube::Config::from_custom_kubeconfig(config, &Default::default()).await.unwrap();
-    kube::Client::try_from(config).unwrap()
+    http2(&Env::system(), config).unwrap()
 }
 
 #[tokio::test]
@@ -109,6 +110,8 @@ struct Proxy {
     address: SocketAddr,
     /// `Err` while it refuses connections; cancelled to cut those that there are.
     open: Arc<Mutex<Result<CancellationToken, ()>>>,
+    /// Connections at this moment, and the most there have been.
+    count: Arc<Mutex<(usize, usize)>>,
     task: Task<()>,
 }
 
@@ -118,20 +121,28 @@ impl Proxy {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
         let address = listener.local_addr().unwrap();
         let open = Arc::new(Mutex::new(Ok(CancellationToken::new())));
-        let (state, env) = (Arc::clone(&open), Env::system());
+        let count = Arc::new(Mutex::new((0, 0)));
+        let (state, counted, env) = (Arc::clone(&open), Arc::clone(&count), Env::system());
         let task = env.clone().spawn("proxy", async move {
             loop {
                 let (mut near, _) = listener.accept().await.unwrap();
                 let Ok(cut) = state.lock().unwrap().clone() else { continue };
+                let counted = Arc::clone(&counted);
                 drop(env.spawn("proxied connection", async move {
+                    {
+                        let mut count = counted.lock().unwrap();
+                        count.0 += 1;
+                        count.1 = count.1.max(count.0);
+                    }
                     let mut far = TcpStream::connect(server).await.unwrap();
                     let copied = tokio::io::copy_bidirectional(&mut near, &mut far);
                     // How a connection ends does not matter here.
                     drop(cut.run_until_cancelled(copied).await);
+                    counted.lock().unwrap().0 -= 1;
                 }));
             }
         });
-        Proxy { address, open, task }
+        Proxy { address, open, count, task }
     }
 
     fn cut(&self) {
@@ -143,6 +154,58 @@ impl Proxy {
     fn restore(&self) {
         *self.open.lock().unwrap() = Ok(CancellationToken::new());
     }
+
+    /// The most connections that there have been at a time.
+    fn most(&self) -> usize {
+        self.count.lock().unwrap().1
+    }
+}
+
+/// A fleet of all tenants of a server, whose watches are open, and the most connections that it needed.
+async fn connections_of_a_fleet(server: &Runtime, count: usize) -> usize {
+    let proxy = Proxy::to(server.url().unwrap()).await;
+    let address = format!("https://{}", proxy.address);
+    let kubeconfig = server.kubeconfig().unwrap().replace(server.url().unwrap(), &address);
+    let mut wanted = tenants(server, count).await;
+    wanted.sort();
+    let host = runtime().await;
+    let manager = manager(&host);
+    let provider =
+        TenantsProvider::new(client_of(&kubeconfig).await).with_filter(|name| name.starts_with('t'));
+    manager.add_provider(Arc::new(provider));
+    let running = start(&manager);
+    until(async || (names(&manager) == wanted).then_some(())).await;
+    for name in &wanted {
+        sources(&server.tenant_client(name).await.unwrap(), 1, name).await;
+    }
+    for name in &wanted {
+        let client = server.tenant_client(name).await.unwrap();
+        until(async || (copies(&client).await == expected(1, name)).then_some(())).await;
+    }
+    assert!(manager.clusters().iter().all(|cluster| cluster.state == ClusterState::Ready));
+    let most = proxy.most();
+    running.stop().await;
+    host.stop().await.unwrap();
+    most
+}
+
+#[tokio::test]
+async fn one_connection_serves_all_tenants_of_a_server() {
+    let server = listening().await;
+    assert_eq!(connections_of_a_fleet(&server, 30).await, 1);
+    server.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_server_that_limits_the_requests_of_a_connection_gets_more_connections() {
+    let mut options = k1s::server::ServerOptions::default();
+    options.connections.max_streams = 10;
+    let builder = Runtime::builder().server_options(options);
+    let server = builder.listen(([127, 0, 0, 1], 0)).start().await.unwrap();
+    // A watch of each of 30 tenants, and short requests beside them.
+    let connections = connections_of_a_fleet(&server, 30).await;
+    assert!((4..=8).contains(&connections), "{connections}");
+    server.stop().await.unwrap();
 }
 
 impl Drop for Proxy {

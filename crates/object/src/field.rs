@@ -322,7 +322,11 @@ impl std::error::Error for FieldError {}
 pub struct Check<'v> {
     steps: RefCell<Steps<'v>>,
     errors: RefCell<Errors>,
+    warnings: RefCell<Vec<String>>,
 }
+
+/// Maximum number of warnings of a validation; further ones are dropped.
+const MAX_WARNINGS: usize = 100;
 
 impl<'v> Check<'v> {
     /// Nothing found yet.
@@ -372,6 +376,24 @@ impl<'v> Check<'v> {
     /// Whether further errors are only counted, so that expensive ones need not be built.
     pub fn is_full(&self) -> bool {
         self.errors.borrow().is_full()
+    }
+
+    /// Whether an error of one of these kinds has been found.
+    pub fn has_any(&self, kinds: &[ErrorKind]) -> bool {
+        self.errors.borrow().reported.iter().any(|error| kinds.contains(&error.kind))
+    }
+
+    /// Adds a warning, which the client gets whether there are errors or not.
+    pub fn warn(&self, warning: String) {
+        let mut warnings = self.warnings.borrow_mut();
+        if warnings.len() < MAX_WARNINGS {
+            warnings.push(warning);
+        }
+    }
+
+    /// Removes and returns the warnings so far.
+    pub fn take_warnings(&self) -> Vec<String> {
+        self.warnings.take()
     }
 
     /// Whether there are no errors so far.

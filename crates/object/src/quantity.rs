@@ -35,6 +35,8 @@ pub struct Quantity {
     unscaled: i128,
     scale: i32,
     format: Format,
+    /// Whether Go keeps it as a decimal of any length, and not as an integer with a scale.
+    wide: bool,
     /// The text it was parsed from, where Go keeps it.
     text: Option<Box<str>>,
 }
@@ -89,12 +91,12 @@ fn pow10(power: u32) -> Option<i128> {
 impl Quantity {
     /// An integer, decimal.
     pub fn from_i64(value: i64) -> Quantity {
-        Quantity { unscaled: value.into(), scale: 0, format: Format::DecimalSi, text: None }
+        Quantity { unscaled: value.into(), scale: 0, format: Format::DecimalSi, wide: false, text: None }
     }
 
     /// Thousandths, decimal.
     pub fn from_milli(value: i64) -> Quantity {
-        Quantity { unscaled: value.into(), scale: -3, format: Format::DecimalSi, text: None }
+        Quantity { unscaled: value.into(), scale: -3, format: Format::DecimalSi, wide: false, text: None }
     }
 
     /// Parses a quantity; the error is Go's.
@@ -122,7 +124,7 @@ impl Quantity {
         let scale = power.saturating_sub(fraction);
         let plain = digits.len() <= 18 && scale >= -9;
         let canonical = plain && scale % 3 == 0 && !digits.ends_with("000") && !digits.starts_with('0');
-        let mut quantity = Quantity { unscaled: number, scale, format, text: None };
+        let mut quantity = Quantity { unscaled: number, scale, format, wide: !plain, text: None };
         quantity.round_to_nano();
         quantity.unscaled *= sign;
         quantity.text = canonical.then(|| text.into());
@@ -146,6 +148,7 @@ impl Quantity {
             unscaled: number.checked_mul(factor).unwrap_or(limit),
             scale: -fraction,
             format: Format::BinarySi,
+            wide: !plain,
             text: canonical.then(|| text.into()),
         };
         quantity.round_to_nano();
@@ -245,6 +248,24 @@ impl Quantity {
         if exact { i64::try_from(whole).ok() } else { None }
     }
 
+    /// The value as Go's `AsInt64` gives it: only of quantities that were written as an integer. `1.0` is none.
+    pub fn as_go_i64(&self) -> Option<i64> {
+        if self.wide {
+            return None;
+        }
+        let factor = pow10(u32::try_from(self.scale).ok()?)?;
+        i64::try_from(self.unscaled.checked_mul(factor)?).ok()
+    }
+
+    /// The nearest floating-point number, as Go's `AsApproximateFloat64` computes it.
+    pub fn approximate_f64(&self) -> f64 {
+        let base = self.unscaled as f64;
+        match self.scale {
+            0 => base,
+            scale => base * format!("1e{scale}").parse::<f64>().unwrap_or(f64::INFINITY),
+        }
+    }
+
     /// Whether it is an integer of any size.
     pub fn is_integer(&self) -> bool {
         self.scale >= 0 || self.compare_amount(self.at_scale(0), 0) == Ordering::Equal
@@ -270,7 +291,8 @@ impl Quantity {
             _ => self.scale.min(other.scale),
         };
         let unscaled = self.at_scale(scale).saturating_add(other.at_scale(scale));
-        Quantity { unscaled, scale, format, text: None }
+        let wide = self.wide || other.wide || i64::try_from(unscaled).is_err();
+        Quantity { unscaled, scale, format, wide, text: None }
     }
 
     /// The difference.

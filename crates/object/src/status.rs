@@ -142,6 +142,12 @@ impl Status {
         .with(Details::default())
     }
 
+    /// 405: `delete is not supported on resources of kind "widgets.example.com"`.
+    pub fn method_not_supported(group: &str, resource: &str, verb: &str) -> Status {
+        let why = format!("{verb} is not supported on resources of kind {:?}", qualified(group, resource));
+        Status::new(405, "MethodNotAllowed", why).with(Details::of(group, resource, ""))
+    }
+
     /// 409: `configmaps "a" already exists`.
     pub fn already_exists(group: &str, resource: &str, name: &str) -> Status {
         Status::new(409, "AlreadyExists", format!("{} {name:?} already exists", qualified(group, resource)))

@@ -1,17 +1,21 @@
-//! Encodes JSON values as YAML in the style of Go's encoder: keys sorted, lists not indented.
+//! Encodes JSON values as YAML in the style of Go's encoder (`sigs.k8s.io/yaml`): keys sorted, lists not indented, strings
+//! plain where they are read back as strings, else quoted as Go quotes them, and several lines as a block.
+
+mod scalar;
+#[cfg(test)]
+mod tests;
 
 use serde_json::Value;
+
+use self::scalar::{Style, by_key, double_quoted, literal, single_quoted, style};
 
 /// The value as a YAML document.
 pub fn to_string(value: &Value) -> String {
     let mut out = String::new();
-    match value {
-        Value::Object(map) if !map.is_empty() => write_block(&mut out, value, 0),
-        Value::Array(items) if !items.is_empty() => write_block(&mut out, value, 0),
-        scalar => {
-            write_scalar(&mut out, scalar);
-            out.push('\n');
-        }
+    if is_block(value) {
+        write_block(&mut out, value, 0);
+    } else {
+        write_member(&mut out, value, 0);
     }
     out
 }
@@ -24,171 +28,73 @@ fn is_block(value: &Value) -> bool {
     }
 }
 
+fn indentation(out: &mut String, indent: usize) {
+    out.extend(std::iter::repeat_n(' ', indent));
+}
+
+/// A list or an object that is not empty; the first line is indented already.
 fn write_block(out: &mut String, value: &Value, indent: usize) {
     match value {
         Value::Object(map) => {
-            let mut keys: Vec<&String> = map.keys().collect();
-            keys.sort();
-            for (number, key) in keys.into_iter().enumerate() {
+            let mut entries: Vec<(&String, &Value)> = map.iter().collect();
+            entries.sort_by(|(a, _), (b, _)| by_key(a, b));
+            for (number, (key, value)) in entries.into_iter().enumerate() {
                 if number > 0 {
-                    out.extend(std::iter::repeat_n(' ', indent));
+                    indentation(out, indent);
                 }
-                write_text(out, key);
+                write_key(out, key);
                 out.push(':');
-                write_member(out, map.get(key).unwrap_or(&Value::Null), indent);
+                if is_block(value) {
+                    out.push('\n');
+                    let inside = if value.is_array() { indent } else { indent + 2 };
+                    indentation(out, inside);
+                    write_block(out, value, inside);
+                } else {
+                    out.push(' ');
+                    write_member(out, value, indent + 2);
+                }
             }
         }
         Value::Array(items) => {
             for (number, item) in items.iter().enumerate() {
                 if number > 0 {
-                    out.extend(std::iter::repeat_n(' ', indent));
+                    indentation(out, indent);
                 }
                 out.push_str("- ");
                 if is_block(item) {
                     write_block(out, item, indent + 2);
                 } else {
-                    write_scalar(out, item);
-                    out.push('\n');
+                    write_member(out, item, indent + 2);
                 }
             }
         }
-        scalar => {
-            write_scalar(out, scalar);
-            out.push('\n');
-        }
+        scalar => write_member(out, scalar, indent),
     }
 }
 
-/// The value after `key:`.
+/// Everything else, and the end of its line. The lines of a block are indented.
 fn write_member(out: &mut String, value: &Value, indent: usize) {
-    match value {
-        Value::Array(items) if !items.is_empty() => {
-            out.push('\n');
-            out.extend(std::iter::repeat_n(' ', indent));
-            write_block(out, value, indent);
-        }
-        Value::Object(map) if !map.is_empty() => {
-            out.push('\n');
-            out.extend(std::iter::repeat_n(' ', indent + 2));
-            write_block(out, value, indent + 2);
-        }
-        Value::String(text) if is_literal(text) => {
-            out.push_str(if text.ends_with('\n') { " |\n" } else { " |-\n" });
-            for line in text.lines() {
-                if !line.is_empty() {
-                    out.extend(std::iter::repeat_n(' ', indent + 2));
-                    out.push_str(line);
-                }
-                out.push('\n');
-            }
-        }
-        scalar => {
-            out.push(' ');
-            write_scalar(out, scalar);
-            out.push('\n');
-        }
-    }
-}
-
-/// Whether a text of several lines can be a literal block.
-fn is_literal(text: &str) -> bool {
-    text.contains('\n')
-        && !text.starts_with([' ', '\n', '\t'])
-        && !text.ends_with("\n\n")
-        && !text.chars().any(|c| c.is_control() && c != '\n')
-}
-
-fn write_scalar(out: &mut String, value: &Value) {
     match value {
         Value::Null => out.push_str("null"),
         Value::Bool(truth) => out.push_str(if *truth { "true" } else { "false" }),
         Value::Number(number) => out.push_str(&number.to_string()),
-        Value::String(text) => write_text(out, text),
         Value::Array(_) => out.push_str("[]"),
         Value::Object(_) => out.push_str("{}"),
+        Value::String(text) => match style(text) {
+            Style::Plain => out.push_str(text),
+            Style::Single => single_quoted(out, text),
+            Style::Double => double_quoted(out, text),
+            Style::Literal => return literal(out, text, indent),
+        },
     }
+    out.push('\n');
 }
 
-/// A string, quoted where it would be read as another type.
-fn write_text(out: &mut String, text: &str) {
-    if is_plain(text) {
-        out.push_str(text);
-    } else {
-        // A JSON string is a double-quoted YAML scalar.
-        out.push_str(&Value::from(text).to_string());
-    }
-}
-
-fn is_plain(text: &str) -> bool {
-    let starts_wrong = text.starts_with([
-        ' ', '-', '?', ':', ',', '[', ']', '{', '}', '#', '&', '*', '!', '|', '>', '\'', '"', '%', '@', '`',
-        '=', '<', '~', '.', '+',
-    ]) || text.starts_with(|c: char| c.is_ascii_digit());
-    let word = text.to_ascii_lowercase();
-    let reserved = matches!(
-        word.as_str(),
-        "" | "null" | "true" | "false" | "yes" | "no" | "on" | "off" | "y" | "n" | "nan" | "inf" | "infinity"
-    );
-    !starts_wrong
-        && !reserved
-        && !text.ends_with([' ', ':'])
-        && !text.contains(": ")
-        && !text.contains(" #")
-        && !text
-            .chars()
-            .any(|c| c.is_control() || c == '\u{85}' || c == '\u{feff}' || c == '\u{2028}' || c == '\u{2029}')
-}
-
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn a_document_looks_as_go_writes_it() {
-        let value = json!({"versions": [{"version": "v1", "groupVersion": "apps/v1"}], "kind": "APIGroup",
-            "empty": {}, "none": [], "text": "a\nb\n", "number": 3, "quoted": "true", "nested": {"a": {"b": [1, [2]]}}});
-        assert_eq!(
-            to_string(&value),
-            "empty: {}\nkind: APIGroup\nnested:\n  a:\n    b:\n    - 1\n    - - 2\nnone: []\nnumber: 3\nquoted: \"true\"\n\
-             text: |\n  a\n  b\nversions:\n- groupVersion: apps/v1\n  version: v1\n"
-        );
-    }
-
-    fn values() -> impl Strategy<Value = Value> {
-        let leaf = prop_oneof![
-            Just(Value::Null),
-            any::<bool>().prop_map(Value::from),
-            any::<i64>().prop_map(Value::from),
-            ".*".prop_map(Value::from),
-            "[a-z0-9:. #\n-]{0,12}".prop_map(Value::from),
-        ];
-        leaf.prop_recursive(4, 32, 5, |inner| {
-            prop_oneof![
-                prop::collection::vec(inner.clone(), 0..5).prop_map(Value::from),
-                prop::collection::btree_map("[a-zA-Z0-9.:/ -]{0,8}", inner, 0..5)
-                    .prop_map(|map| Value::Object(map.into_iter().collect())),
-            ]
-        })
-    }
-
-    fn is_written_by_clients(value: &Value) -> bool {
-        match value {
-            Value::String(text) => !text.chars().any(char::is_control) || is_literal(text),
-            Value::Array(items) => items.iter().all(is_written_by_clients),
-            Value::Object(map) => map.values().all(is_written_by_clients),
-            _ => true,
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn written_yaml_is_read_back(value in values().prop_filter("printable", is_written_by_clients)) {
-            let text = to_string(&value);
-            let read = crate::yaml::decode(text.as_bytes());
-            prop_assert_eq!(read.map(|read| read.value), Ok(value), "{}", text);
-        }
+/// A key is in one line.
+fn write_key(out: &mut String, key: &str) {
+    match style(key) {
+        Style::Plain => out.push_str(key),
+        Style::Single => single_quoted(out, key),
+        Style::Double | Style::Literal => double_quoted(out, key),
     }
 }

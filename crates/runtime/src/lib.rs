@@ -43,6 +43,7 @@
 //! | [`leader`] | leader election among replicas |
 //! | [`sharding`] | replicas that share a fleet of clusters, or the keys of a controller |
 //! | [`recorder`] | events for humans |
+//! | [`changes`] | a record of changes, and a feed of it for many readers |
 //! | `webhook` | admission and conversion for your own kinds |
 //! | [`endpoint`], [`metrics`] | health, readiness, metrics, and the equivalent of Go's pprof |
 //!
@@ -54,6 +55,7 @@
 
 mod announce;
 pub mod cache;
+pub mod changes;
 pub mod client;
 pub mod cluster;
 pub mod controller;

@@ -5,6 +5,19 @@ use std::fmt::Write as _;
 use k1s_object::field::Shown;
 use serde_json::{Number, Value};
 
+/// The Go type of a JSON value.
+pub(crate) fn go_type(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "<nil>",
+        Value::Bool(_) => "bool",
+        Value::Number(number) if number.is_i64() => "int64",
+        Value::Number(_) => "float64",
+        Value::String(_) => "string",
+        Value::Array(_) => "[]interface {}",
+        Value::Object(_) => "map[string]interface {}",
+    }
+}
+
 /// A number as in the API machinery: integers that fit are `int64`, all others `float64`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum GoNumber {
@@ -35,13 +48,22 @@ impl GoNumber {
     }
 }
 
-/// A float as `%v` prints it: the shortest digits, with an exponent below 1e-4 and from 1e21 on.
+/// A float as `%v` prints it: the shortest digits, with an exponent below 1e-4 and from 1e6 on.
 pub(crate) fn float(value: f64) -> String {
+    with_exponent_from(value, 1e6)
+}
+
+/// A float as Go's JSON encoder writes it: with an exponent only for very small numbers and from 1e21 on.
+pub(crate) fn json_float(value: f64) -> String {
+    with_exponent_from(value, 1e21)
+}
+
+fn with_exponent_from(value: f64, limit: f64) -> String {
     if value == 0.0 {
         return if value.is_sign_negative() { "-0".to_owned() } else { "0".to_owned() };
     }
     let magnitude = value.abs();
-    if (1e-4..1e21).contains(&magnitude) {
+    if (1e-4..limit).contains(&magnitude) {
         return format!("{value}");
     }
     let text = format!("{value:e}");
@@ -134,9 +156,10 @@ mod tests {
             (0.5, "0.5"),
             (-0.001, "-0.001"),
             (1e21, "1e+21"),
-            (123456789.25, "123456789.25"),
+            (123456789.25, "1.2345678925e+08"),
+            (123456.25, "123456.25"),
+            (1e6, "1e+06"),
             (0.00001, "1e-05"),
-            (1e20, "100000000000000000000"),
         ] {
             assert_eq!(float(value), text);
         }

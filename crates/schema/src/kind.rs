@@ -6,6 +6,8 @@ use k1s_object::field::{At, FieldError};
 use serde_json::Value;
 
 use crate::{
+    conversion::ReviewVersion,
+    go::go_type,
     lazy::{Schema, Schemas},
     versions,
 };
@@ -95,6 +97,10 @@ pub struct CustomKind {
     pub preserve_unknown: bool,
     /// Whether objects are converted by a webhook.
     pub webhook_conversion: bool,
+    /// The `clientConfig` of the webhook.
+    pub webhook_config: Option<Value>,
+    /// The version of the reviews that the webhook understands, if this program knows one of them.
+    pub review_version: Option<ReviewVersion>,
     /// The versions by descending priority.
     pub versions: Vec<CustomVersion>,
     storage: usize,
@@ -150,6 +156,7 @@ impl CustomKind {
         let storage = all.iter().position(|version| version.storage).ok_or(CompileError::NoStorageVersion)?;
         let shared_list =
             |key: &str| list(names, key).iter().filter_map(Value::as_str).map(Arc::from).collect();
+        let webhook = spec.get("conversion").and_then(|conversion| conversion.get("webhook"));
         Ok(CustomKind {
             group: group.into(),
             plural: text(names, "plural").into(),
@@ -161,6 +168,10 @@ impl CustomKind {
             namespaced: text(Some(spec), "scope") == "Namespaced",
             preserve_unknown: flag(spec, "preserveUnknownFields"),
             webhook_conversion: text(spec.get("conversion"), "strategy") == "Webhook",
+            webhook_config: webhook.and_then(|webhook| webhook.get("clientConfig")).cloned(),
+            review_version: ReviewVersion::choose(
+                list(webhook, "conversionReviewVersions").iter().filter_map(Value::as_str),
+            ),
             versions: all,
             storage,
         })
@@ -293,19 +304,6 @@ fn check_replicas(value: &Value, path: &str, errors: &mut Vec<FieldError>) {
             errors.push(FieldError::invalid(path, count, "should be less than or equal to 2147483647"));
         }
         Ok(_) => {}
-    }
-}
-
-/// The Go type of a JSON value.
-fn go_type(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "<nil>",
-        Value::Bool(_) => "bool",
-        Value::Number(number) if number.is_i64() => "int64",
-        Value::Number(_) => "float64",
-        Value::String(_) => "string",
-        Value::Array(_) => "[]interface {}",
-        Value::Object(_) => "map[string]interface {}",
     }
 }
 

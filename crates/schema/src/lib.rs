@@ -2,6 +2,7 @@
 //! clock.
 //!
 //! - [`crd`]: the `CustomResourceDefinition` itself: defaults, preparation, validation, warnings.
+//! - [`conversion`]: the reviews of conversion webhooks.
 //! - [`names`]: the accepted names of a definition, and its conditions.
 //! - [`kind`]: a definition compiled into a [`CustomKind`] that serves requests.
 //! - [`structural`]: the schema of a version: pruning, defaulting and validation of custom resources.
@@ -10,9 +11,10 @@
 //! - [`meta`]: the metadata of embedded objects.
 
 mod apply;
+pub mod conversion;
 pub mod crd;
+mod field_path;
 mod go;
-mod go_regex;
 pub mod kind;
 mod lazy;
 pub mod meta;

@@ -5,6 +5,7 @@ use k1s_object::{FieldError, Status, decode, yaml};
 use serde_json::{Map, Value};
 
 use crate::{
+    admission,
     body::Body,
     context::{Cx, FieldValidation, WriteOptions, invalid_options},
     errors::Error,
@@ -38,7 +39,9 @@ pub(crate) fn options(cx: &Cx) -> Result<Options, Error> {
     }
     // As Go converts a parameter to a bool: one without a value is true.
     let force = cx.query.find("force").is_some_and(|text| !text.eq_ignore_ascii_case("false") && text != "0");
-    Ok(Options { write: cx.write_options("PatchOptions")?, force })
+    let write = cx.write_options("PatchOptions")?;
+    cx.audit(|trail| trail.patch(&cx.body, true));
+    Ok(Options { write, force })
 }
 
 /// An applied configuration.
@@ -102,9 +105,12 @@ impl Config {
 pub(crate) async fn apply(cx: &Cx, part: Part) -> Result<Response<Body>, Error> {
     let options = options(cx)?;
     let config = Config::read(cx)?;
+    // Webhooks and policies are asked even if nothing changes: they may change it themselves.
+    let is_seen = admission::is_seen_by_users(cx, part).await?;
     let change = |old: &Value, stored: Option<&Stored>| {
         let live = stored.map(|stored| (stored, old));
         if let Some(live) = live
+            && !is_seen
             && managed::is_applied(cx, live, &config.value)?
         {
             config.report(cx, options.write.field_validation)?;

@@ -3,16 +3,73 @@
 use std::fmt;
 
 use futures_util::future::BoxFuture;
-use k1s_object::{Status, gvk::GroupResource};
+use k1s_object::{
+    Status,
+    gvk::GroupResource,
+    selector::{FieldRequirement, FieldSelector, LabelRequirement, LabelSelector},
+};
 use serde_json::{Value, json};
 
-use crate::{identity::User, request::Verb};
+use crate::{authorization::AuthorizerOptions, identity::User, request::Verb};
 
 /// An action to be authorized.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Attributes<'a> {
     pub(crate) verb: Verb<'a>,
     pub(crate) target: Target<'a>,
+    /// The version of the API, if it is known.
+    pub(crate) version: &'a str,
+    pub(crate) selection: Selection<'a>,
+}
+
+/// The objects that a list, a watch or the deletion of a collection selects.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) enum Selection<'a> {
+    #[default]
+    All,
+    /// By selectors as they were sent. One that cannot be parsed selects everything.
+    Sent { fields: &'a str, labels: &'a str },
+    /// By requirements.
+    Required { fields: &'a [FieldRequirement], labels: &'a [LabelRequirement] },
+}
+
+impl Selection<'_> {
+    /// What the fields must be.
+    pub(crate) fn field_requirements(&self) -> Vec<FieldRequirement> {
+        match self {
+            Selection::All => Vec::new(),
+            Selection::Sent { fields, .. } => {
+                FieldSelector::parse(fields).unwrap_or_default().requirements().to_vec()
+            }
+            Selection::Required { fields, .. } => fields.to_vec(),
+        }
+    }
+
+    /// What the labels must be.
+    pub(crate) fn label_requirements(&self) -> Vec<LabelRequirement> {
+        match self {
+            Selection::All => Vec::new(),
+            Selection::Sent { labels, .. } => {
+                LabelSelector::parse(labels).unwrap_or_default().requirements().to_vec()
+            }
+            Selection::Required { labels, .. } => labels.to_vec(),
+        }
+    }
+}
+
+impl<'a> Attributes<'a> {
+    /// An action that selects nothing, in no particular version.
+    pub(crate) fn new(verb: Verb<'a>, target: Target<'a>) -> Attributes<'a> {
+        Attributes { verb, target, version: "", selection: Selection::All }
+    }
+
+    /// The namespace of the action, empty for the cluster.
+    pub(crate) fn namespace(&self) -> &'a str {
+        match self.target {
+            Target::Resource { namespace, .. } => namespace,
+            Target::Path(_) => "",
+        }
+    }
 }
 
 /// The target of an action.
@@ -25,11 +82,34 @@ pub(crate) enum Target<'a> {
 }
 
 /// The result of an authorization.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Decision {
     pub(crate) allowed: bool,
+    /// Whether nobody else may allow it.
+    pub(crate) denied: bool,
     /// An explanation, possibly empty.
     pub(crate) reason: String,
+    /// Why nothing could be decided.
+    pub(crate) failure: Option<Status>,
+}
+
+impl Decision {
+    /// A decision that needs no explanation.
+    pub(crate) fn plain(allowed: bool) -> Decision {
+        Decision { allowed, ..Decision::default() }
+    }
+
+    /// Why nothing could be decided, for a review; empty if it could.
+    pub(crate) fn problem(&self) -> String {
+        let Some(failure) = &self.failure else { return String::new() };
+        let cause = failure.details.as_ref().and_then(|details| details.causes.first());
+        cause.map_or(&failure.message, |cause| &cause.message).clone()
+    }
+
+    /// A decision with an explanation.
+    pub(crate) fn because(allowed: bool, reason: String) -> Decision {
+        Decision { allowed, reason, ..Decision::default() }
+    }
 }
 
 /// The permissions of a user in a namespace, as a `SelfSubjectRulesReview` reports them.
@@ -37,14 +117,32 @@ pub(crate) struct Decision {
 pub(crate) struct Rules {
     pub(crate) resources: Vec<Value>,
     pub(crate) paths: Vec<Value>,
+    /// What is wrong with rules that were left out, if anything is.
+    pub(crate) error: String,
     /// Whether the user may have permissions beyond these.
     pub(crate) incomplete: bool,
+}
+
+impl Rules {
+    /// Everything.
+    pub(crate) fn everything() -> Rules {
+        Rules {
+            resources: vec![json!({"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]})],
+            paths: vec![json!({"verbs": ["*"], "nonResourceURLs": ["*"]})],
+            ..Rules::default()
+        }
+    }
 }
 
 /// Decides whether users may perform actions. `T` is the tenant, which holds the rules; it may not exist yet. It is a type
 /// parameter because a tenant in turn has an authorizer.
 pub(crate) trait Authorizer<T>: fmt::Debug + Send + Sync {
-    /// Whether a user may do this.
+    /// Whether a user may do this, if that can be said without waiting. `false` decides nothing.
+    fn allows_now(&self, _tenant: Option<&T>, user: &User, _wanted: &Attributes<'_>) -> bool {
+        user.is_admin()
+    }
+
+    /// Whether a user may do this, and why.
     fn authorize<'a>(
         &'a self,
         tenant: Option<&'a T>,
@@ -58,6 +156,14 @@ pub(crate) trait Authorizer<T>: fmt::Debug + Send + Sync {
         true
     }
 
+    /// Decides by other authorizers from the next request on.
+    ///
+    /// # Errors
+    /// If they cannot be used.
+    fn replace(&self, _authorizers: &[AuthorizerOptions]) -> Result<(), String> {
+        Ok(())
+    }
+
     /// The permissions of a user in a namespace.
     fn rules<'a>(&'a self, tenant: &'a T, user: &'a User, namespace: &'a str) -> BoxFuture<'a, Rules>;
 }
@@ -69,8 +175,19 @@ pub(crate) async fn check<T>(
     user: &User,
     wanted: &Attributes<'_>,
 ) -> Result<(), Status> {
-    let decision = authorizer.authorize(tenant, user, wanted).await;
-    if decision.allowed { Ok(()) } else { Err(forbidden(user, wanted, &decision.reason)) }
+    if authorizer.allows_now(tenant, user, wanted) {
+        return Ok(());
+    }
+    settle(authorizer.authorize(tenant, user, wanted).await, user, wanted)
+}
+
+/// The same for a decision that was made.
+pub(crate) fn settle(decision: Decision, user: &User, wanted: &Attributes<'_>) -> Result<(), Status> {
+    match decision.failure {
+        Some(failure) => Err(failure),
+        None if decision.allowed => Ok(()),
+        None => Err(forbidden(user, wanted, &decision.reason)),
+    }
 }
 
 /// The 403 for an action that a user may not perform.
@@ -100,8 +217,8 @@ pub(crate) fn forbidden(user: &User, wanted: &Attributes<'_>, reason: &str) -> S
     }
 }
 
-/// The permissions that Kubernetes bootstraps: everything for administrators, discovery and self reviews for
-/// authenticated users, health and version for everyone.
+/// The permissions that Kubernetes' initial roles give: everything for administrators, discovery and self reviews for
+/// authenticated users, health and version for everyone. They decide where there are no roles.
 #[derive(Debug)]
 pub(crate) struct Defaults;
 
@@ -118,7 +235,7 @@ fn within(path: &str, root: &str) -> bool {
 }
 
 impl Defaults {
-    fn allows(user: &User, wanted: &Attributes<'_>) -> bool {
+    pub(crate) fn allows(user: &User, wanted: &Attributes<'_>) -> bool {
         if user.is_admin() {
             return true;
         }
@@ -130,22 +247,19 @@ impl Defaults {
                 known && own && wanted.verb == Verb::Create
             }
             Target::Path(path) => {
-                let under = |roots: &[&str]| roots.iter().any(|root| within(path, root));
-                let open = under(&["/healthz", "/livez", "/readyz"]) || path == "/version";
-                let discovery = known && under(&["/api", "/apis", "/openapi"]);
-                let issuer = user.is_in("system:serviceaccounts")
-                    && under(&["/.well-known/openid-configuration", "/openid/v1/jwks"]);
+                let open = matches!(path, "/healthz" | "/livez" | "/readyz" | "/version" | "/version/");
+                let discovery = ["/api", "/apis", "/openapi"].iter().any(|root| within(path, root));
+                let issuer = ["/.well-known/openid-configuration", "/openid/v1/jwks"];
+                let issuer = issuer.contains(&path.strip_suffix('/').unwrap_or(path));
+                let (discovery, issuer) =
+                    (known && discovery, user.is_in("system:serviceaccounts") && issuer);
                 wanted.verb == Verb::Get && (open || discovery || issuer)
             }
         }
     }
 
     fn rules_of(user: &User) -> Rules {
-        let mut rules = Rules::default();
-        if user.is_admin() {
-            rules.resources.push(json!({"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}));
-            rules.paths.push(json!({"verbs": ["*"], "nonResourceURLs": ["*"]}));
-        }
+        let mut rules = if user.is_admin() { Rules::everything() } else { Rules::default() };
         if user.is_in("system:authenticated") {
             rules.resources.push(json!({"verbs": ["create"], "apiGroups": ["authorization.k8s.io"],
                 "resources": ["selfsubjectaccessreviews", "selfsubjectrulesreviews"]}));
@@ -180,7 +294,7 @@ impl<T> Authorizer<T> for Defaults {
         user: &'a User,
         wanted: &'a Attributes<'a>,
     ) -> BoxFuture<'a, Decision> {
-        let decision = Decision { allowed: Defaults::allows(user, wanted), reason: String::new() };
+        let decision = Decision::plain(Defaults::allows(user, wanted));
         Box::pin(std::future::ready(decision))
     }
 
@@ -198,12 +312,12 @@ mod tests {
     use super::*;
 
     fn path<'a>(verb: Verb<'a>, path: &'a str) -> Attributes<'a> {
-        Attributes { verb, target: Target::Path(path) }
+        Attributes::new(verb, Target::Path(path))
     }
 
     fn resource<'a>(verb: Verb<'a>, group: &'a str, resource: &'a str) -> Attributes<'a> {
         let target = Target::Resource { group, resource, subresource: "", namespace: "", name: "" };
-        Attributes { verb, target }
+        Attributes::new(verb, target)
     }
 
     #[test]
@@ -212,6 +326,8 @@ mod tests {
         let robot = User::new("system:serviceaccount:a:b", &["system:serviceaccounts"]);
         let cases = [
             (path(Verb::Get, "/healthz"), [true, true, true]),
+            (path(Verb::Get, "/healthz/ping"), [false, false, false]),
+            (path(Verb::Get, "/version/"), [true, true, true]),
             (path(Verb::Head, "/healthz"), [false, false, false]),
             (path(Verb::Get, "/metrics"), [false, false, false]),
             (path(Verb::Get, "/api/v1"), [false, true, true]),
@@ -237,7 +353,7 @@ mod tests {
             namespace: "web",
             name: "d",
         };
-        let wanted = Attributes { verb: Verb::Get, target };
+        let wanted = Attributes::new(Verb::Get, target);
         assert_eq!(
             forbidden(&User::new("alice", &[]), &wanted, "not today").message,
             "deployments.apps \"d\" is forbidden: User \"alice\" cannot get resource \"deployments/scale\" in API group \"apps\" in the namespace \"web\": not today"

@@ -1,5 +1,9 @@
 //! Objects that the server itself creates: the initial objects of a tenant, and the default objects of each namespace.
 
+mod policy;
+#[cfg(feature = "tls")]
+mod trust;
+
 use std::sync::Arc;
 
 use k1s_object::{
@@ -8,6 +12,10 @@ use k1s_object::{
 };
 use k1s_store::{Precondition, Txn};
 use serde_json::{Value, json};
+
+pub(crate) use policy::ensure_policy;
+#[cfg(feature = "tls")]
+pub(crate) use trust::{ensure_trust, shows_trust};
 
 use crate::{
     advertise,
@@ -38,7 +46,7 @@ pub(crate) async fn resume(tenant: &Arc<Tenant>) -> Result<(), Error> {
 }
 
 /// Creates an object as the server itself, unless it exists.
-async fn ensure(
+pub(crate) async fn ensure(
     tenant: &Arc<Tenant>,
     gvr: GroupVersionResource<&str>,
     namespace: &str,
@@ -67,7 +75,7 @@ async fn ensure(
 /// Points the Service `kubernetes` to this server. Errors are only logged: a tenant can be used without it.
 async fn advertise(tenant: &Arc<Tenant>) {
     if let Err(error) = advertise::reconcile(tenant).await {
-        tracing::warn!(tenant = %tenant.name, %error, "the Service kubernetes could not be pointed to this server");
+        tenant.warn_of(&error, "the Service kubernetes could not be pointed to this server");
     }
 }
 

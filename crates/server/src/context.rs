@@ -9,6 +9,9 @@ use parking_lot::Mutex;
 use serde_json::Value;
 
 use crate::{
+    audit::Trail,
+    capacity::HeldTurn,
+    converted::Memo,
     errors::Error,
     identity::User,
     negotiate::Accepted,
@@ -33,8 +36,18 @@ pub(crate) struct Cx {
     pub(crate) accepted: Accepted,
     /// The `Warning` headers of the response.
     pub(crate) warnings: Mutex<Vec<String>>,
+    /// Whether the server itself makes the request. Webhooks and policies of users do not see it.
+    pub(crate) own: bool,
     /// Whether the request already runs on a blocking thread, where large work may be done.
     pub(crate) apart: AtomicBool,
+    /// The permit for large work, while the request holds it.
+    pub(crate) turn: HeldTurn,
+    /// What tells the flow of the request apart from others.
+    pub(crate) flow: u64,
+    /// Objects in other versions, for their field managers.
+    pub(crate) converted: Memo,
+    /// What is recorded of the request, if anything is.
+    pub(crate) trail: Option<Arc<Trail>>,
 }
 
 /// Maximum number of warnings of a response.
@@ -121,14 +134,27 @@ impl Cx {
             subresource: String::new(),
             accepted: Accepted::JSON,
             warnings: Mutex::default(),
+            own: true,
             // Part of another request, which already runs apart if it is large.
             apart: AtomicBool::new(true),
+            turn: HeldTurn::default(),
+            flow: 0,
+            converted: Memo::default(),
+            trail: None,
         }
     }
 
     /// The same for one object of the requested collection.
     pub(crate) fn for_object(&self, namespace: &str, name: &str) -> Cx {
-        Cx { user: self.user.clone(), ..Cx::internal(&self.tenant, &self.resource, namespace, name) }
+        let (user, turn, trail) = (self.user.clone(), self.turn.clone(), self.trail.clone());
+        Cx {
+            user,
+            turn,
+            trail,
+            flow: self.flow,
+            own: self.own,
+            ..Cx::internal(&self.tenant, &self.resource, namespace, name)
+        }
     }
 
     /// The options of a write in the query: dryRun, fieldManager, fieldValidation. `kind` names them in errors.
@@ -186,7 +212,15 @@ impl Cx {
             Source::BuiltIn(built_in) => built_in.rules.deprecated.to_owned(),
         };
         if !warning.is_empty() {
+            self.audit(|trail| trail.annotate("k8s.io/deprecated", "true"));
             self.warn(warning);
+        }
+    }
+
+    /// Adds to the record of the request, if there is one.
+    pub(crate) fn audit(&self, add: impl FnOnce(&Trail)) {
+        if let Some(trail) = &self.trail {
+            add(trail);
         }
     }
 }

@@ -44,6 +44,8 @@ pub(crate) fn note(cx: &Cx, object: &Value, change: Change) {
     let needed = match (&*cx.resource.kind, cx.resource.storage_group()) {
         (_, group) if is_finished_by_controllers(group, &cx.resource.plural) => deleting || owned,
         ("Event", "") => true,
+        ("StorageVersionMigration", "storagemigration.k8s.io")
+        | ("CertificateSigningRequest", "certificates.k8s.io") => change != Change::Deleted,
         ("Lease", "coordination.k8s.io") => !is_controllers_lease(namespace(), name),
         ("ServiceAccount", "") => change == Change::Deleted && name == "default" || owned,
         ("ConfigMap", "") => change != Change::Created && name == "kube-root-ca.crt" || owned,
@@ -85,7 +87,11 @@ pub(crate) fn has_owners(value: &[u8]) -> bool {
 /// Whether an object may need a controller.
 pub(crate) fn may_need_controllers(key: &Key<'_>, value: &[u8]) -> bool {
     match (key.group, key.plural) {
-        ("" | "events.k8s.io", "events") => true,
+        ("" | "events.k8s.io", "events") | ("certificates.k8s.io", "certificatesigningrequests") => true,
+        // One that has ended stays as a record.
+        ("storagemigration.k8s.io", "storageversionmigrations") => {
+            memmem::find(value, b"\"MigrationCompleted\"").is_none()
+        }
         ("coordination.k8s.io", "leases") => !is_controllers_lease(key.namespace, key.name),
         (group, plural) if is_finished_by_controllers(group, plural) => {
             memmem::find(value, b"\"deletionTimestamp\"").is_some() || has_owners(value)

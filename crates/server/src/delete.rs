@@ -8,13 +8,16 @@ use k1s_store::{Error as StoreError, KeyValue, Precondition, Revision, Txn};
 use serde_json::{Value, json};
 
 use crate::{
-    admission,
+    admission::{self, Admission, Begin},
     body::Body,
     context::{Cx, check_dry_run, invalid_options},
     controllers::{self, Change},
+    conversion,
     errors::Error,
+    hooks::Operation,
     input, lifecycle, managed,
     objectmeta::{finalizers, is_gone, meta_text, metadata_mut},
+    parts::Part,
     read, respond,
     select::Selection,
     stored::Stored,
@@ -43,6 +46,10 @@ pub(crate) struct Options {
     uid: Option<String>,
     revision: Option<String>,
     dry_run: bool,
+    /// As they were sent, or made of the query.
+    sent: Value,
+    /// Whether the request names a collection: admission is not told the names of its objects.
+    of_collection: bool,
 }
 
 impl Options {
@@ -55,6 +62,8 @@ impl Options {
             uid: text(&body["preconditions"]["uid"]),
             revision: text(&body["preconditions"]["resourceVersion"]),
             dry_run,
+            sent: body.clone(),
+            of_collection: false,
         }
     }
 }
@@ -116,6 +125,8 @@ pub(crate) fn options(cx: &Cx) -> Result<Options, Error> {
         uid: text(&body["preconditions"]["uid"]),
         revision: text(&body["preconditions"]["resourceVersion"]),
         dry_run: !dry_run.is_empty(),
+        sent: body,
+        of_collection: false,
     })
 }
 
@@ -137,6 +148,9 @@ fn answer(cx: &Cx, mut object: Value) -> Result<Response<Body>, Error> {
 pub(crate) async fn delete(cx: &Cx) -> Result<Response<Body>, Error> {
     let options = options(cx)?;
     let resource = &cx.resource;
+    if let Some(refused) = admission::keeps(cx) {
+        return Err(refused.into());
+    }
     let orphans = resource.rules().is_some_and(|rules| rules.orphans_by_default);
     if orphans && options.policy.is_none() && resource.kind == "Job" {
         cx.warn(k1s_kinds::rules::batch::JOB_DELETE_WARNING);
@@ -185,7 +199,7 @@ pub(crate) async fn delete_object(cx: &Cx, options: &Options) -> Result<Deleted,
             }
         };
         check_preconditions(cx, options, &old, stored.revision)?;
-        admission::before_delete(cx, &old).await?;
+        admit(cx, options, &old, false).await?;
         let (object, is_gone) = mark(cx, options, &old);
         if is_gone && options.dry_run {
             return Ok(Deleted::Gone(old));
@@ -204,15 +218,22 @@ pub(crate) async fn delete_object(cx: &Cx, options: &Options) -> Result<Deleted,
             metadata_mut(&mut old).insert("resourceVersion".into(), revision.to_string().into());
         }
         let marked = (!is_gone).then_some(object);
+        let converts = cx.resource.needs_webhook(&stored);
+        let mut written = None;
         let outcome = match &marked {
             None => {
                 let txn = Txn::new().delete(key.clone(), Precondition::Revision(revision));
                 let txn = admission::release(cx, &old).await?.into_iter().fold(txn, Txn::op);
                 cx.tenant.txn(txn).await
             }
-            Some(object) if *object == old || options.dry_run => return Ok(Deleted::Marked(object.clone())),
+            Some(object) if *object == old || options.dry_run => {
+                let value = converts.then(|| cx.resource.encode_any(object, &stored)).transpose()?;
+                let value = value.as_ref();
+                return Ok(shown(cx, object.clone(), value, stored.revision).await);
+            }
             Some(object) => {
                 let value = cx.resource.encode_any(object, &stored)?;
+                written = converts.then(|| value.clone());
                 cx.tenant.update(key.clone(), value, stored.revision).await
             }
         };
@@ -225,9 +246,7 @@ pub(crate) async fn delete_object(cx: &Cx, options: &Options) -> Result<Deleted,
             (Ok(revision), Some(mut object)) => {
                 metadata_mut(&mut object).insert("resourceVersion".into(), revision.to_string().into());
                 controllers::note(cx, &object, Change::Updated);
-                // An object that cannot be converted is not returned.
-                let shown = !cx.resource.cannot_convert(&stored);
-                return Ok(if shown { Deleted::Marked(object) } else { Deleted::Gone(object) });
+                return Ok(shown(cx, object, written.as_ref(), revision).await);
             }
             (Err(StoreError::Conflict(conflict)), _) => {
                 current = conflict.current.filter(|_| conflict.key == key);
@@ -236,6 +255,23 @@ pub(crate) async fn delete_object(cx: &Cx, options: &Options) -> Result<Deleted,
         }
     }
     Err(modified(cx).into())
+}
+
+/// An object that was marked. One that is stored in another version, as `value`, has to be converted; if that fails, it is
+/// not returned, but a deletion never fails for it.
+async fn shown(cx: &Cx, object: Value, value: Option<&Bytes>, revision: Revision) -> Deleted {
+    let Some(value) = value else { return Deleted::Marked(object) };
+    let converted = match Stored::written(value, revision) {
+        Ok(stored) => conversion::one(cx, stored).await,
+        Err(status) => Err(status),
+    };
+    match converted.and_then(|stored| cx.read_to_write(&stored)) {
+        Ok(object) => Deleted::Marked(object),
+        Err(status) => {
+            cx.warn(format!("the object is being deleted; it cannot be shown: {}", status.message));
+            Deleted::Gone(object)
+        }
+    }
 }
 
 fn is_kind(cx: &Cx, group: &str, kind: &str) -> bool {
@@ -266,7 +302,7 @@ async fn delete_unreadable(
         old["spec"] = json!({"group": group, "names": {"plural": plural}});
     }
     check_preconditions(cx, options, &old, revision)?;
-    admission::before_delete(cx, &old).await?;
+    admit(cx, options, &old, true).await?;
     cx.warn("the stored object could not be read; it was deleted without waiting for its finalizers");
     if options.dry_run {
         return Ok(Some(Deleted::Gone(old)));
@@ -282,6 +318,23 @@ async fn delete_unreadable(
         Err(StoreError::Conflict(_)) => Ok(None),
         Err(error) => Err(cx.tenant.refusal(error)),
     }
+}
+
+/// Asks admission whether an object may be deleted. Webhooks and policies cannot be shown an unreadable one, which has to
+/// remain deletable.
+async fn admit(cx: &Cx, options: &Options, old: &Value, unreadable: bool) -> Result<(), Error> {
+    let begin = Begin { operation: Operation::Delete, part: Part::Main, dry_run: options.dry_run, name: "" };
+    let mut admission = match unreadable {
+        true => Admission::begin_plain(cx, begin),
+        false => Admission::begin(cx, begin).await?,
+    };
+    admission.attributes.delete_options = Some(&options.sent);
+    if options.of_collection {
+        admission.attributes.name.clear();
+    }
+    admission.mutate(None, Some(old)).await?;
+    admission.validate(None, Some(old), false).await?;
+    Ok(())
 }
 
 fn check_preconditions(cx: &Cx, options: &Options, old: &Value, revision: Revision) -> Result<(), Error> {
@@ -412,9 +465,13 @@ fn wanted_finalizers(cx: &Cx, options: &Options, old: &Value) -> Vec<Value> {
 
 /// DELETE of a collection. Returns the objects as they were before.
 pub(crate) async fn delete_collection(cx: &Cx) -> Result<Response<Body>, Error> {
-    let options = options(cx)?;
+    let options = Options { of_collection: true, ..options(cx)? };
     let selection = Selection::parse(cx)?;
-    let list = read::collect(cx, &selection).await?;
+    let mut list = read::collect(cx, &selection).await?;
+    // An object that cannot be converted is deleted nevertheless.
+    if let Ok(items) = conversion::all(cx, list.items.clone()).await {
+        list.items = items;
+    }
     cx.weigh_list(&list.items)?;
     let charge = respond::afford(cx, &list).await?;
     let mut names: Vec<(String, String)> = Vec::with_capacity(list.items.len());
@@ -434,12 +491,16 @@ pub(crate) async fn delete_collection(cx: &Cx) -> Result<Response<Body>, Error> 
     }
     for (namespace, name) in names {
         let one = cx.for_object(&namespace, &name);
-        match delete_object(&one, &options).await {
+        let deleted = delete_object(&one, &options).await;
+        for warning in one.warnings.into_inner() {
+            cx.warn(warning);
+        }
+        match deleted {
             Ok(_) | Err(Error::NotFound { .. }) => {}
             Err(error) => return Err(error),
         }
     }
-    if list.items.iter().any(|stored| cx.resource.cannot_convert(stored)) {
+    if list.items.iter().any(|stored| cx.resource.needs_webhook(stored)) {
         return Ok(respond::success(cx, &json!({})));
     }
     Ok(respond::list(cx, list, charge)?)

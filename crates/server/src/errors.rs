@@ -28,6 +28,8 @@ pub(crate) enum Error {
     Apart,
     /// The store failed.
     Store(k1s_store::Error),
+    /// A webhook has denied the request, with a Status of its own.
+    Rejected(Box<Rejected>),
     /// Any other error; the server does not distinguish them.
     Status(Box<Status>),
 }
@@ -44,6 +46,22 @@ pub(crate) struct AlreadyExists {
     pub(crate) terminating: bool,
 }
 
+/// The refusal of a webhook.
+#[derive(Debug, Clone)]
+pub(crate) struct Rejected {
+    pub(crate) code: u16,
+    /// The complete Status. Its reason, status and details are what the webhook has chosen.
+    pub(crate) status: serde_json::Value,
+}
+
+impl Rejected {
+    /// The same for those who know only the Status of this server.
+    fn to_status(&self) -> Status {
+        let message = self.status["message"].as_str().unwrap_or_default();
+        Status::new(self.code, "", message)
+    }
+}
+
 impl Error {
     pub(crate) fn not_found(group: &str, resource: &str, name: &str) -> Error {
         Error::NotFound { group: group.to_owned(), resource: resource.to_owned(), name: name.to_owned() }
@@ -57,6 +75,7 @@ impl Error {
             Error::AlreadyExists(exists) => exists.status(),
             Error::Expired(message) => Status::expired(message),
             Error::Store(error) => store(&error),
+            Error::Rejected(rejected) => rejected.to_status(),
             Error::Status(status) => *status,
             Error::Taken | Error::Apart => Status::internal(self),
         }
@@ -186,7 +205,26 @@ pub(crate) fn too_many_requests(message: impl Into<String>, retry_after_seconds:
 
 /// 429: a limit of the server is reached.
 pub(crate) fn busy() -> Status {
-    too_many_requests("Too many requests, please try again later.", 1)
+    too_many(1)
+}
+
+/// 429: too many requests of this kind; clients should try again after as many seconds.
+pub(crate) fn too_many(retry_after_seconds: u32) -> Status {
+    too_many_requests("Too many requests, please try again later.", retry_after_seconds)
+}
+
+/// Errors as Go prints several of them as one: each once, in brackets if they are more than one.
+pub(crate) fn aggregate(errors: &[String]) -> String {
+    let mut once: Vec<&str> = Vec::new();
+    for error in errors {
+        if !once.contains(&&**error) {
+            once.push(error);
+        }
+    }
+    match once.as_slice() {
+        [one] => (*one).to_owned(),
+        all => format!("[{}]", all.join(", ")),
+    }
 }
 
 /// 503: the server is shutting down.

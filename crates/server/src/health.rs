@@ -10,7 +10,13 @@ use k1s_object::{
 use serde_json::{Value, json};
 
 use crate::{
-    body::Body, context::Cx, errors, negotiate::Form, options::ServerOptions, request::Query, respond, table,
+    body::Body,
+    context::Cx,
+    errors,
+    negotiate::Form,
+    options::{HealthCheck, ServerOptions},
+    request::Query,
+    respond, table,
     tenant::Tenant,
 };
 
@@ -39,8 +45,13 @@ pub(crate) fn version(options: &ServerOptions) -> Value {
 
 /// The names of an endpoint's checks. A store that cannot write makes the server unready but not unhealthy: restarting it,
 /// as a failing `/livez` may cause, would not help.
-fn checks(endpoint: &str) -> &'static [&'static str] {
-    if endpoint == "readyz" { &["ping", "log", "etcd", "store"] } else { &["ping", "log", "etcd"] }
+fn checks(options: &ServerOptions, endpoint: &str) -> Vec<&'static str> {
+    let mut names = vec!["ping", "log", "etcd"];
+    if endpoint == "readyz" {
+        names.push("store");
+    }
+    names.extend(options.health_checks.iter().map(HealthCheck::name));
+    names
 }
 
 /// The health endpoints; everything else is not found.
@@ -54,7 +65,7 @@ pub(crate) async fn handle(
     if !matches!(endpoint, "healthz" | "livez" | "readyz") {
         return Ok(respond::page_not_found());
     }
-    let checks = checks(endpoint);
+    let checks = checks(tenant.options(), endpoint);
     if let Some(check) = check {
         if !checks.contains(&check) {
             return Ok(respond::page_not_found());
@@ -71,7 +82,7 @@ pub(crate) async fn handle(
     let excluded: Vec<&str> = query.all("exclude").collect();
     let mut report = String::new();
     let mut failed = false;
-    for &check in checks {
+    for &check in &checks {
         if excluded.contains(&check) {
             report.push_str(&format!("[+]{check} excluded: ok\n"));
             continue;
@@ -108,19 +119,27 @@ async fn run(tenant: &Tenant, check: &str) -> Result<(), String> {
     match check {
         "etcd" => probe.answers(store).await,
         "store" => probe.takes_writes(store).await,
-        _ => Ok(()),
+        _ => match tenant.options().health_checks.iter().find(|one| one.name() == check) {
+            Some(found) => found.run().await,
+            None => Ok(()),
+        },
     }
 }
 
-/// `/metrics`
-pub(crate) async fn metrics(tenant: &Arc<Tenant>) -> Result<Response<Body>, Status> {
+/// `/metrics`; `more`: those of other parts of the server.
+pub(crate) async fn metrics(tenant: &Arc<Tenant>, more: &str) -> Result<Response<Body>, Status> {
     let revision = tenant.revision().await?;
     let stats = tenant.shared.probe.stats(tenant.env(), &**tenant.store()).await;
     let mut stats = stats.map_err(|error| errors::store(&error))?;
     stats.revision = revision;
     let counts = tenant.counts.at(tenant, revision).await?;
     let documents = tenant.shared.documents.built();
-    let text = tenant.shared.metrics.text(&counts, &stats, documents);
+    let mut text = tenant.shared.metrics.text(&counts, &stats, documents);
+    tenant.flows.write_metrics(&mut text);
+    if let Some(auditor) = &tenant.shared.audit {
+        auditor.metrics(&mut text);
+    }
+    text.push_str(more);
     Ok(respond::bytes(200, "text/plain; version=0.0.4; charset=utf-8", text.into_bytes()))
 }
 

@@ -105,6 +105,12 @@ pub(crate) fn summary(body: &[u8], max: usize) -> String {
 
 /// The object in a body, of the requested resource's kind: decoded, defaulted, with its type set.
 pub(crate) fn object(cx: &Cx, validation: FieldValidation) -> Result<Value, Status> {
+    let object = read_object(cx, validation)?;
+    cx.audit(|trail| trail.request_object(&object));
+    Ok(object)
+}
+
+fn read_object(cx: &Cx, validation: FieldValidation) -> Result<Value, Status> {
     let resource = &cx.resource;
     match &resource.source {
         Source::BuiltIn(built_in) => {
@@ -186,7 +192,9 @@ pub(crate) fn other(
     let ty = body_type(expected)?;
     let media = media(cx)?;
     let parsed = parse(cx, media, expected.kind)?;
-    typed(cx, parsed, ty, expected, validation, media == Media::Yaml)
+    let body = typed(cx, parsed, ty, expected, validation, media == Media::Yaml)?;
+    cx.audit(|trail| trail.request_object(&body));
+    Ok(body)
 }
 
 /// The `DeleteOptions` in a body; unknown fields are ignored.
@@ -206,6 +214,7 @@ pub(crate) fn delete_options(cx: &Cx, ty: &'static Type) -> Result<Value, Status
         )));
     }
     k1s_kinds::codec::decode(ty, &mut value, None).map_err(|error| Status::bad_request(error.to_string()))?;
+    cx.audit(|trail| trail.request_options(&value));
     Ok(value)
 }
 

@@ -28,8 +28,13 @@
 
 mod admission;
 mod advertise;
+mod aggregation;
+mod aggregator;
 mod apply;
+mod audit;
 mod auth;
+mod authorization;
+#[cfg_attr(not(feature = "tls"), allow(dead_code, reason = "some of it is for webhooks over HTTPS"))]
 mod authz;
 mod body;
 mod bootstrap;
@@ -38,12 +43,21 @@ mod capacity;
 mod catalog;
 mod context;
 mod controllers;
+mod conversion;
+mod converted;
+mod dangling;
 mod delete;
+mod der;
 mod discovery;
 mod documents;
 mod errors;
+mod escalation;
+mod fairness;
 mod flow;
 mod health;
+mod hooks;
+#[cfg_attr(not(feature = "tls"), allow(dead_code, reason = "some of it is for webhooks over HTTPS"))]
+mod https;
 mod identity;
 mod input;
 mod keys;
@@ -53,25 +67,32 @@ mod managed;
 mod metadata;
 mod metrics;
 mod negotiate;
+mod node_graph;
 mod objectmeta;
 mod openapi;
 mod options;
 mod paging;
 mod parts;
+mod pem;
 mod pipeline;
 #[cfg(feature = "tls")]
 mod pki;
+mod plugins;
 mod pretty;
 mod probe;
 mod projects;
+mod rbac;
 mod read;
 mod registry;
+mod reload;
 mod request;
 mod resource;
 mod respond;
 mod select;
 mod serve;
 mod server;
+#[cfg_attr(not(feature = "tls"), allow(dead_code, reason = "some of it is for webhooks over HTTPS"))]
+mod services;
 mod shared_call;
 mod stored;
 mod subresource;
@@ -79,20 +100,43 @@ mod table;
 mod tenant;
 mod tenants;
 mod time;
+mod type_checking;
 mod unenforced;
 mod unfinished;
 mod verbs;
 mod watch;
+mod webhook;
 mod write;
 
+pub use audit::{
+    AuditLogOptions, AuditMode, AuditOptions, AuditPolicy, AuditPolicyError, AuditQueueOptions,
+    AuditThrottle, AuditTruncation, AuditWebhookOptions,
+};
+pub use authorization::{
+    AuthorizationError, AuthorizationMode, AuthorizationOptions, AuthorizationWebhook, AuthorizerOptions,
+    ReviewVersion,
+};
 pub use body::Body;
-pub use identity::{Tokens, User};
+pub use identity::{
+    Algorithm, AnonymousOptions, AuthenticationConfiguration, AuthenticationOptions, ClaimMappings,
+    ClaimOrExpression, ClaimValidationRule, ConfigurationError, ExtraMapping, Issuer, JwtAuthenticator,
+    JwtError, KeyError, PrefixedClaimOrExpression, PublicKeys, RequestHeaderError, RequestHeaderOptions,
+    ServiceAccountError, ServiceAccountOptions, SigningKey, TokenWebhookError, TokenWebhookOptions, Tokens,
+    User, UserValidationRule,
+};
 pub use k1s_object::Status;
 pub use limits::{ConnectionOptions, LimitOptions};
-pub use options::{CONTROLLERS_LEASE, ServerOptions, TenantEvent, TenantHook};
+pub use options::{CONTROLLERS_LEASE, HealthCheck, ServerOptions, TenantEvent, TenantHook};
 #[cfg(feature = "tls")]
-pub use pki::{Authority, PkiError, TlsFiles, certificate};
+pub use pki::{
+    Authority, CertificateInfo, PkiError, Signing, SigningError, SigningRequest, TlsFiles, certificate,
+    certificate_end, inspect, kubelet_client_name, timestamp,
+};
+pub use plugins::{AdmissionPlugins, PluginError};
 #[cfg(feature = "tls")]
-pub use serve::ServedCertificate;
+pub use serve::{
+    ClientTrust, NamedCertificate, ServedCertificate, TlsNameError, TlsOptions, TlsProtocol, TlsVersion,
+};
 pub use serve::{Listener, serve};
 pub use server::ApiServer;
+pub use services::{AggregationOptions, LocalServices, ProxyClient, RequestBody, ServiceOptions};

@@ -2,14 +2,16 @@
 
 use std::time::Duration;
 
-/// Limits on memory and processor use. A part of each is reserved for control plane users (`system:masters`, controllers
+/// Limits on memory and processor use. A part of the memory is reserved for control plane users (`system:masters`, controllers
 /// and components of the control plane).
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct LimitOptions {
-    /// Additional requests in flight for control plane users, on top of
-    /// [`max_in_flight`](crate::ServerOptions::max_in_flight).
+    /// Seats on top of [`max_in_flight`](crate::ServerOptions::max_in_flight) that one tenant leaves to others: however many
+    /// tenants flood the server, some are left for the next one.
     pub reserved_in_flight: usize,
+    /// How long a request waits for a seat in the queue of its priority level before it gets 429.
+    pub queue_patience: Duration,
     /// Maximum time to receive the body of a request.
     pub body_timeout: Duration,
     /// Maximum total size of the bodies of all requests in flight. Requests over it get 429.
@@ -29,12 +31,15 @@ pub struct LimitOptions {
     pub max_large: usize,
     /// How long a large request waits for a thread before it gets 429.
     pub large_patience: Duration,
+    /// Maximum size of the objects, converted by webhooks, that are remembered.
+    pub max_converted_bytes: usize,
 }
 
 impl Default for LimitOptions {
     fn default() -> LimitOptions {
         LimitOptions {
             reserved_in_flight: 100,
+            queue_patience: Duration::from_secs(15),
             body_timeout: Duration::from_secs(60),
             max_body_bytes_in_flight: 96 << 20,
             reserved_body_bytes: 32 << 20,
@@ -43,6 +48,7 @@ impl Default for LimitOptions {
             large_bytes: 32 << 10,
             max_large: 0,
             large_patience: Duration::from_secs(30),
+            max_converted_bytes: 64 << 20,
         }
     }
 }
@@ -51,9 +57,11 @@ impl Default for LimitOptions {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ConnectionOptions {
-    /// Maximum number of connections. Beyond it, the connection that has been idle the longest is closed; if none is idle,
+    /// Maximum number of connections. Beyond it, an idle connection of the peer that has the most is closed; if none is idle,
     /// the new one is.
     pub max: usize,
+    /// The same for one peer, by its IP address. Not limited by default: all clients may be behind one proxy.
+    pub max_per_peer: usize,
     /// Maximum time to receive the head of the first request, including the TLS handshake; for later requests it counts
     /// from their first byte.
     pub head_timeout: Duration,
@@ -67,6 +75,8 @@ pub struct ConnectionOptions {
     pub max_headers: usize,
     /// Maximum number of concurrent requests on one HTTP/2 connection.
     pub max_streams: u32,
+    /// A connection on which the client has given up as many requests, beyond those that it has waited for, is closed.
+    pub max_given_up: usize,
     /// How long requests in flight may take to finish when the server shuts down.
     pub shutdown_timeout: Duration,
 }
@@ -75,12 +85,14 @@ impl Default for ConnectionOptions {
     fn default() -> ConnectionOptions {
         ConnectionOptions {
             max: 4096,
+            max_per_peer: usize::MAX,
             head_timeout: Duration::from_secs(32),
             idle_timeout: Duration::from_secs(90),
             write_timeout: Duration::from_secs(60),
             max_header_bytes: 1 << 20,
             max_headers: 500,
             max_streams: 1000,
+            max_given_up: 1000,
             shutdown_timeout: Duration::from_secs(10),
         }
     }

@@ -18,6 +18,7 @@ use serde_json::{Value, json};
 
 use crate::{
     context::Cx,
+    converted::Memo,
     errors::Error,
     objectmeta::metadata_mut,
     resource::{Resource, Source, view},
@@ -36,29 +37,20 @@ pub(crate) const SERVER: &str = "kube-apiserver";
 pub(crate) const CONTROLLERS: &str = "kube-controller-manager";
 
 /// The versions of the kind of a resource.
-struct KindVersions<'a>(&'a Resource);
+struct KindVersions<'a> {
+    resource: &'a Resource,
+    /// Where objects are that webhooks have converted.
+    converted: Option<&'a Memo>,
+}
 
 impl Versions for KindVersions<'_> {
     fn schema(&self, version: &str) -> Option<(&Schema, TypeRef)> {
-        let GroupVersion { group, version: name } = GroupVersion::split(version);
-        match &self.0.source {
-            Source::BuiltIn(built_in) => {
-                let kind = match version == built_in.kind.api_version {
-                    true => built_in.kind,
-                    false => k1s_kinds::find_kind(group, name, built_in.kind.kind)?,
-                };
-                Some((k1s_kinds::apply::schema(), k1s_kinds::apply::type_ref(kind.ty)))
-            }
-            Source::Custom(custom) => {
-                let schema = custom.apply_schema(name).filter(|_| group == self.0.group)?;
-                Some((schema.schema(), schema.root()))
-            }
-        }
+        schema_of(self.resource, version)
     }
 
     fn convert(&self, object: &Value, version: &str) -> Result<Value, String> {
-        let from = object.get("apiVersion").and_then(Value::as_str).unwrap_or(&self.0.api_version);
-        let mut converted = match &self.0.source {
+        let from = object.get("apiVersion").and_then(Value::as_str).unwrap_or(&self.resource.api_version);
+        let mut converted = match &self.resource.source {
             Source::BuiltIn(built_in) => {
                 let find = |version: &str| {
                     let GroupVersion { group, version } = GroupVersion::split(version);
@@ -80,7 +72,10 @@ impl Versions for KindVersions<'_> {
             }
             Source::Custom(custom) => {
                 let name = |version| GroupVersion::split(version).version;
-                custom.check_conversion(name(from), name(version))?;
+                if custom.needs_webhook(name(from), name(version)) {
+                    let memo = self.converted.ok_or("the object was not converted")?;
+                    return memo.find(object, version);
+                }
                 object.clone()
             }
         };
@@ -112,6 +107,7 @@ struct Writer<'a> {
     env: &'a Env,
     subresource: &'a str,
     name: String,
+    converted: Option<&'a Memo>,
     /// Whether the object is too large to be copied.
     large: bool,
 }
@@ -124,6 +120,7 @@ impl<'a> Writer<'a> {
             env: cx.tenant.env(),
             subresource: &cx.subresource,
             name: cx.field_manager(),
+            converted: Some(&cx.converted),
             large: cx.body.len() > LARGE_BODY,
         }
     }
@@ -140,11 +137,13 @@ impl<'a> Writer<'a> {
         act: impl FnOnce(&FieldManager<'_>) -> T,
     ) -> T {
         let resource = self.resource;
-        let versions = KindVersions(resource);
+        let versions = KindVersions { resource, converted: self.converted };
         let now = crate::time::stamp(self.env);
         let manager = FieldManager::new(&versions, &resource.api_version, &resource.kind, &now)
             .subresource(self.subresource)
             .filter(filter)
+            // As upstream: an update of a custom object lets managers of other versions lose fields of the status.
+            .filter_all_versions(!resource.is_custom() || self.subresource == "status")
             .empty(resource.empty())
             .schemas_are_unchanged(unchanged)
             .objects_match_schema(!resource.is_custom())
@@ -208,6 +207,41 @@ pub(crate) fn expand(object: &mut Value) {
     }
 }
 
+/// The opposite of [`expand`]: `fieldsV1` becomes text again.
+pub(crate) fn collapse(object: &mut Value) {
+    let entries = object.get_mut("metadata").and_then(|metadata| metadata.get_mut("managedFields"));
+    for entry in entries.and_then(Value::as_array_mut).into_iter().flatten() {
+        if let Some(fields) = entry.get_mut("fieldsV1")
+            && fields.is_object()
+        {
+            *fields = fields.to_string().into();
+        }
+    }
+}
+
+/// The schema with which objects of a kind are merged in a version.
+pub(crate) fn schema_of<'a>(resource: &'a Resource, version: &str) -> Option<(&'a Schema, TypeRef)> {
+    let GroupVersion { group, version: name } = GroupVersion::split(version);
+    match &resource.source {
+        Source::BuiltIn(built_in) => {
+            let kind = match version == built_in.kind.api_version {
+                true => built_in.kind,
+                false => k1s_kinds::find_kind(group, name, built_in.kind.kind)?,
+            };
+            Some((k1s_kinds::apply::schema(), k1s_kinds::apply::type_ref(kind.ty)))
+        }
+        Source::Custom(custom) => {
+            let schema = custom.apply_schema(name).filter(|_| group == resource.group)?;
+            Some((schema.schema(), schema.root()))
+        }
+    }
+}
+
+/// An object of a resource in another served version of it, unless only a webhook can convert it.
+pub(crate) fn convert(resource: &Resource, object: &Value, version: &str) -> Result<Value, String> {
+    KindVersions { resource, converted: None }.convert(object, version)
+}
+
 /// A copy of an object without its managers.
 pub(crate) fn without_managers(object: &Value) -> Value {
     let mut copy = object.clone();
@@ -247,7 +281,8 @@ pub(crate) fn on_own_create(resource: &Resource, env: &Env, manager: &str, objec
     if let Some(rules) = resource.rules() {
         (rules.defaults)(object);
     }
-    Writer { resource, env, subresource: "", name: manager.to_owned(), large: false }.create(object);
+    Writer { resource, env, subresource: "", name: manager.to_owned(), converted: None, large: false }
+        .create(object);
 }
 
 /// Sets the managers of the body of a subresource that is answered, but not stored.

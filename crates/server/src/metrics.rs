@@ -1,5 +1,8 @@
 //! The server's metrics in Prometheus' text format, with the names of kube-apiserver where it has them.
 
+pub(crate) mod admission;
+pub(crate) mod policies;
+
 use std::{
     collections::BTreeMap,
     fmt::Write as _,
@@ -13,6 +16,7 @@ use std::{
 use k1s_object::gvk::GroupVersionResource;
 use parking_lot::Mutex;
 
+use self::{admission::AdmissionMetrics, policies::PolicyMetrics};
 use crate::resource::Resource;
 
 /// Upper bounds of the buckets of the duration histogram, in seconds.
@@ -44,6 +48,8 @@ pub(crate) struct Metrics {
     watches: Mutex<BTreeMap<GroupVersionResource, Arc<AtomicI64>>>,
     /// Requests in flight, without watches.
     pub(crate) in_flight: AtomicU64,
+    pub(crate) admission: AdmissionMetrics,
+    pub(crate) policies: PolicyMetrics,
 }
 
 /// One open watch.
@@ -183,6 +189,8 @@ impl Metrics {
                 open.load(Ordering::Relaxed)
             );
         }
+        self.admission.write(&mut out);
+        self.policies.write(&mut out);
         head(&mut out, "apiserver_storage_objects", "gauge", "Objects in the store, by resource.");
         for (resource, count) in stored {
             let _ = writeln!(out, "apiserver_storage_objects{{resource=\"{}\"}} {count}", escape(resource));

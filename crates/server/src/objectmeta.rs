@@ -42,3 +42,8 @@ pub(crate) fn is_gone(object: &Value) -> bool {
         && !waits
         && !spec_finalizers
 }
+
+/// The value of a label, empty if there is none.
+pub(crate) fn metadata_label<'a>(object: &'a Value, label: &str) -> &'a str {
+    object.get("metadata").and_then(|metadata| metadata["labels"][label].as_str()).unwrap_or_default()
+}

@@ -6,10 +6,12 @@ use http::{HeaderMap, HeaderValue, Response, header};
 use k1s_kinds::openapi::{self, Document};
 use k1s_object::Status;
 use serde_json::{Map, Value, json};
+use sha2::{Digest as _, Sha256};
 
 use crate::{
+    aggregator,
     body::Body,
-    documents::Key,
+    documents::{Fingerprint, Key},
     negotiate::not_acceptable,
     objectmeta::meta_text,
     request::{Query, Verb},
@@ -64,6 +66,12 @@ pub(crate) async fn handle(
         }
         None => Ok(respond::document(&document, "application/json", headers)),
     }
+}
+
+/// The group version in the path of a document: `/openapi/v3/apis/{group}/{version}`.
+pub(crate) fn group_version(path: &str) -> Option<(&str, &str)> {
+    let (group, version) = path.strip_prefix("/openapi/v3/apis/")?.split_once('/')?;
+    (!version.contains('/')).then_some((group, version))
 }
 
 fn url(name: &str, hash: &str) -> String {
@@ -142,7 +150,11 @@ impl Source {
 async fn index(tenant: &Arc<Tenant>, headers: &HeaderMap) -> Result<Response<Body>, Status> {
     let served = tenant.customs.current(tenant).await?;
     let shared = tenant.shared.clone();
-    let all = Key { of: served.fingerprint(), name: "openapi/v3".to_owned() };
+    let apis = aggregator::registered(tenant).await?;
+    aggregator::discovered(tenant, &apis).await;
+    let others = aggregator::openapi_hashes(&apis);
+    let of = if others.is_empty() { served.fingerprint() } else { with(served.fingerprint(), &others) };
+    let all = Key { of, name: "openapi/v3".to_owned() };
     let build = move || {
         let mut paths = Map::new();
         for (name, source) in sources(&served) {
@@ -154,11 +166,24 @@ async fn index(tenant: &Arc<Tenant>, headers: &HeaderMap) -> Result<Response<Bod
             let at = json!({"serverRelativeURL": url(&name, &hash)});
             paths.insert(name, at);
         }
+        for (name, hash) in others {
+            paths.insert(name.clone(), json!({"serverRelativeURL": url(&name, &hash)}));
+        }
         json!({ "paths": paths }).to_string().into_bytes()
     };
     let document = tenant.document(all, build).await?;
     // kube-apiserver's content type for the index.
     Ok(respond::document(&document, "text/plain; charset=utf-8", headers))
+}
+
+/// A fingerprint of more.
+fn with(of: Fingerprint, others: &[(String, String)]) -> Fingerprint {
+    let mut hasher = Sha256::new_with_prefix(of);
+    for text in others.iter().flat_map(|(name, hash)| [name, hash]) {
+        hasher.update(text.len().to_le_bytes());
+        hasher.update(text);
+    }
+    hasher.finalize().into()
 }
 
 /// The document of a group version of custom resources; `kind` is the resource of definitions.

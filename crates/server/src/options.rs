@@ -7,9 +7,15 @@ use std::{
     time::Duration,
 };
 
+use futures_util::future::BoxFuture;
+
 use crate::{
-    identity::{Tokens, User},
+    audit::AuditOptions,
+    authorization::AuthorizationOptions,
+    identity::{AuthenticationOptions, Tokens, User},
     limits::{ConnectionOptions, LimitOptions},
+    plugins::AdmissionPlugins,
+    services::{AggregationOptions, ServiceOptions},
 };
 
 /// The options of an [`crate::ApiServer`].
@@ -18,10 +24,19 @@ use crate::{
 pub struct ServerOptions {
     /// Users by their bearer tokens.
     pub tokens: Tokens,
-    /// The user of requests without a bearer token. `None`: the anonymous user, who may read almost nothing.
+    /// The user of requests without credentials. `None`: the [anonymous](AuthenticationOptions::anonymous) user, who may read
+    /// almost nothing.
     pub default_user: Option<User>,
-    /// Maximum number of requests in flight, not counting watches; more get 429. Control plane users have
-    /// [additional ones](crate::LimitOptions::reserved_in_flight).
+    /// How senders are authenticated otherwise.
+    pub authentication: AuthenticationOptions,
+    /// Who decides what users may do. Members of `system:masters` may do everything.
+    pub authorization: AuthorizationOptions,
+    /// Which admission plugins are enabled.
+    pub admission_plugins: AdmissionPlugins,
+    /// What is recorded of requests, and where.
+    pub audit: AuditOptions,
+    /// Maximum number of requests of a tenant in flight, not counting watches once they have started. Its flow schemas and
+    /// priority levels divide them; more requests wait, or get 429. Administrators are exempt.
     pub max_in_flight: usize,
     /// Maximum size of a request body.
     pub max_body_bytes: usize,
@@ -45,8 +60,6 @@ pub struct ServerOptions {
     pub git_version: String,
     /// The certificate authority in `kube-root-ca.crt`, as PEM.
     pub root_ca: String,
-    /// The issuer of service account tokens, to which the tenant's name is added, and their default audience.
-    pub service_account_issuer: String,
     /// The tenant that paths without `/clusters/{name}` belong to.
     pub default_tenant: String,
     /// Whether a write to `/clusters/{name}/…` by a user that may create tenants creates a missing tenant, as
@@ -58,8 +71,51 @@ pub struct ServerOptions {
     /// `ControlPlaneReady` is true, and nowhere while it is suspended. Off by default. Whoever turns it on also runs the
     /// controller of Projects, and installs their definitions.
     pub projects: bool,
+    /// Where the Services are that webhooks and aggregated APIs name: their addresses, and those in this process.
+    pub services: ServiceOptions,
+    /// How requests are forwarded to aggregated APIs.
+    pub aggregation: AggregationOptions,
     /// Called when a tenant needs controllers, and when it is deleted.
     pub tenant_hook: Option<TenantHook>,
+    /// Further checks of `/healthz`, `/livez` and `/readyz`: of what the server depends on, and does not know.
+    pub health_checks: Vec<HealthCheck>,
+}
+
+/// A check of the health endpoints.
+#[derive(Clone)]
+pub struct HealthCheck {
+    name: &'static str,
+    check: Arc<dyn Fn() -> BoxFuture<'static, Result<(), String>> + Send + Sync>,
+}
+
+impl HealthCheck {
+    /// A check under this name; its error says what is wrong. Any client can cause it, so it should be cheap.
+    pub fn new(
+        name: &'static str,
+        check: impl Fn() -> BoxFuture<'static, Result<(), String>> + Send + Sync + 'static,
+    ) -> HealthCheck {
+        HealthCheck { name, check: Arc::new(check) }
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// Whether all is well; otherwise what is wrong.
+    ///
+    /// # Errors
+    /// What is wrong.
+    pub async fn run(&self) -> Result<(), String> {
+        (self.check)().await
+    }
+}
+
+impl fmt::Debug for HealthCheck {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HealthCheck").field("name", &self.name).finish_non_exhaustive()
+    }
 }
 
 /// The namespace and name of the Lease in the tenant `default` by which servers over one store elect whose controllers run.
@@ -71,8 +127,8 @@ pub const CONTROLLERS_LEASE: (&str, &str) = ("kube-system", "k1s-controllers");
 #[non_exhaustive]
 pub enum TenantEvent<'a> {
     /// This tenant needs controllers: for an object with owners; for the deletion of a namespace, a definition or an object
-    /// that is protected while in use (`PersistentVolumeClaim`, `PersistentVolume`, `VolumeAttributesClass`); for an Event or
-    /// a Lease; or for a default object of a namespace that was changed or deleted. Sent once per tenant, until it is gone.
+    /// that is protected while in use (`PersistentVolumeClaim`, `PersistentVolume`, `VolumeAttributesClass`); for an Event, a
+    /// Lease, a `StorageVersionMigration` or a `CertificateSigningRequest`; or for a default object of a namespace that was changed or deleted. Sent once per tenant, until it is gone.
     Needed(&'a str),
     /// This tenant was deleted.
     Gone(&'a str),
@@ -106,6 +162,10 @@ impl Default for ServerOptions {
         ServerOptions {
             tokens: Tokens::new(),
             default_user: None,
+            authentication: AuthenticationOptions::default(),
+            authorization: AuthorizationOptions::default(),
+            admission_plugins: AdmissionPlugins::default(),
+            audit: AuditOptions::default(),
             max_in_flight: 400,
             max_body_bytes: 3 << 20,
             limits: LimitOptions::default(),
@@ -118,11 +178,13 @@ impl Default for ServerOptions {
             advertise_address: None,
             git_version: "v1.37.0+k1s".into(),
             root_ca: String::new(),
-            service_account_issuer: "https://kubernetes.default.svc.cluster.local".into(),
             default_tenant: "default".into(),
             create_tenants: false,
             projects: false,
+            services: ServiceOptions::default(),
+            aggregation: AggregationOptions::default(),
             tenant_hook: None,
+            health_checks: Vec::new(),
         }
     }
 }

@@ -1,4 +1,9 @@
-//! A certificate authority, and the serving certificates that it issues.
+//! A certificate authority, and the certificates that it issues to servers and clients.
+
+mod client;
+mod inspect;
+mod request;
+mod rotation;
 
 use std::{
     fmt,
@@ -17,6 +22,8 @@ use rustls::{
     pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime, pem::PemObject as _},
 };
 
+pub use request::{Signing, SigningError, SigningRequest, certificate_end, kubelet_client_name};
+
 const DAY: Duration = Duration::from_secs(24 * 3600);
 /// Maximum clock skew: certificates are valid from this long before they are issued.
 const SKEW: Duration = Duration::from_secs(3600);
@@ -24,6 +31,8 @@ const SKEW: Duration = Duration::from_secs(3600);
 const AUTHORITY_VALIDITY: Duration = DAY.saturating_mul(36_500);
 /// As in kubeadm.
 const SERVING_VALIDITY: Duration = DAY.saturating_mul(365);
+
+pub use inspect::{CertificateInfo, inspect, timestamp};
 
 /// A certificate and its key, as PEM.
 #[derive(Clone)]
@@ -144,6 +153,9 @@ pub enum PkiError {
     /// It cannot be created, most likely because of an invalid name.
     #[error("the certificate cannot be made: {0}")]
     Make(#[from] rcgen::Error),
+    /// This cannot be in a certificate.
+    #[error("{0:?} cannot be in a certificate: a name must have between 1 and 1024 bytes")]
+    Name(String),
     /// This is not a private key.
     #[error("it is not a private key: {0}")]
     Key(String),
@@ -163,6 +175,8 @@ pub struct Authority {
     certificate: String,
     key: String,
     issuer: Issuer<'static, KeyPair>,
+    /// Those that it has replaced, the newest first.
+    earlier: Vec<rotation::Earlier>,
 }
 
 impl fmt::Debug for Authority {
@@ -201,13 +215,21 @@ impl Authority {
             PrivateKeyDer::try_from(pair.serialize_der()).map_err(|error| PkiError::Key(error.into()))?;
         rustls::sign::CertifiedKey::from_der(vec![der], private, &provider())
             .map_err(|_| PkiError::NotThisKeys)?;
-        // All authorities created here have the same issuer parameters.
-        let issuer = Issuer::new(authority_params()?, pair);
-        Ok(Authority { certificate: certificate.to_owned(), key: key.to_owned(), issuer })
+        // All authorities created here have the same issuer parameters, but for the name.
+        let mut params = authority_params()?;
+        params.distinguished_name = name_of(certificate)?;
+        let issuer = Issuer::new(params, pair);
+        let (certificate, key) = (certificate.to_owned(), key.to_owned());
+        Ok(Authority { certificate, key, issuer, earlier: Vec::new() })
     }
 
     fn of_key(key: KeyPair, now: SystemTime) -> Result<Authority, PkiError> {
+        Authority::named(NAME, key, now)
+    }
+
+    fn named(name: &str, key: KeyPair, now: SystemTime) -> Result<Authority, PkiError> {
         let mut params = authority_params()?;
+        params.distinguished_name = common_name(name);
         // Small machines may set their clock after the first start; the authority must be valid before and after.
         params.not_before = rcgen::date_time_ymd(2000, 1, 1);
         params.not_after = rcgen::date_time_ymd(1970, 1, 1) + since_epoch(now) + AUTHORITY_VALIDITY;
@@ -217,7 +239,8 @@ impl Authority {
     fn signed(params: CertificateParams, key: KeyPair) -> Result<Authority, PkiError> {
         let certificate = params.self_signed(&key)?.pem();
         let text = key.serialize_pem();
-        Ok(Authority { certificate, key: text, issuer: Issuer::new(params, key) })
+        let issuer = Issuer::new(params, key);
+        Ok(Authority { certificate, key: text, issuer, earlier: Vec::new() })
     }
 
     /// The certificate that clients should trust, as PEM.
@@ -241,7 +264,9 @@ impl Authority {
         let (epoch, now_since) = (rcgen::date_time_ymd(1970, 1, 1), since_epoch(now));
         params.not_before = epoch + now_since.saturating_sub(SKEW);
         params.not_after = epoch + now_since + SERVING_VALIDITY;
-        let files = self.sign(&params)?;
+        let mut files = self.sign(&params)?;
+        files.certificate.push_str(&self.crosses(now));
+        files.authority = self.trusted(now);
         files.check(names, now).map_err(PkiError::Foreign)?;
         Ok(files)
     }
@@ -257,11 +282,25 @@ impl Authority {
     }
 }
 
+/// The name of an authority that has replaced none.
+const NAME: &str = "k1s";
+
+fn common_name(name: &str) -> DistinguishedName {
+    let mut names = DistinguishedName::new();
+    names.push(DnType::CommonName, name);
+    names
+}
+
+/// The name of an authority, by its certificate.
+fn name_of(certificate: &str) -> Result<DistinguishedName, PkiError> {
+    let info = inspect(certificate)?;
+    Ok(common_name(info.first().map_or(NAME, |info| &*info.name)))
+}
+
 fn authority_params() -> Result<CertificateParams, PkiError> {
     let mut params = CertificateParams::new(Vec::new())?;
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-    params.distinguished_name = DistinguishedName::new();
-    params.distinguished_name.push(DnType::CommonName, "k1s");
+    params.distinguished_name = common_name(NAME);
     params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::DigitalSignature];
     Ok(params)
 }
@@ -353,6 +392,7 @@ mod tests {
         let key = KeyPair::generate().unwrap();
         let mut params = authority_params().unwrap();
         params.distinguished_name.push(DnType::CommonName, "kubernetes");
+        params.distinguished_name.push(DnType::OrganizationName, "others");
         let foreign = params.self_signed(&key).unwrap().pem();
         let foreign = Authority::from_pem(&foreign, &key.serialize_pem()).unwrap();
         let refused = foreign.issue(&names(), now()).unwrap_err();

@@ -13,6 +13,7 @@ use crate::{
     body::Body,
     cache::{Cache, Entry, Snapshot},
     context::{Cx, invalid_options},
+    conversion,
     errors::Error,
     respond::{self, List},
     select::{Scope, Selection},
@@ -33,6 +34,7 @@ pub(crate) async fn get(cx: &Cx) -> Result<Response<Body>, Error> {
         wait_for(cx, Revision::new(wanted)).await?;
     }
     let stored = cx.tenant.get(&cx.key()).await?.ok_or_else(|| cx.not_found())?;
+    let stored = conversion::one(cx, stored).await?;
     if !respond::goes_as_stored(cx, &stored) {
         cx.weigh(stored.len())?;
     }
@@ -240,8 +242,10 @@ pub(crate) async fn list(cx: &Cx) -> Result<Response<Body>, Error> {
     if cx.accepted.form == crate::negotiate::Form::Table {
         crate::table::include(cx)?;
     }
-    let list = collect(cx, &selection).await?;
-    let charge = respond::afford(cx, &list).await?;
+    let mut list = collect(cx, &selection).await?;
+    let held = conversion::room(cx, &list.items).await?;
+    list.items = conversion::all(cx, list.items).await?;
+    let charge = respond::afford(cx, &list).await?.or(held);
     warn_of_unreadable(cx, &list);
     Ok(respond::list(cx, list, charge)?)
 }
@@ -302,7 +306,11 @@ pub(crate) async fn collect(cx: &Cx, selection: &Selection) -> Result<List, Erro
     // full, so it is tried with as many as a small request may look at.
     cx.weigh_scan(if options.limit > 0 { left.min(options.limit) } else { left })?;
     scope.max = scope.max.min(cx.max_scan());
-    let list = page(&snapshot, &prefix, &options, (selection, &scope), now(cx));
+    let (shown, _held) = match selection.reads_objects() {
+        true => conversion::snapshot(cx, &cache, snapshot.clone(), &scope).await?,
+        false => (snapshot.clone(), None),
+    };
+    let list = page(&shown, &prefix, &options, (selection, &scope), now(cx));
     if list.continue_token.is_empty() && left > scope.max {
         cx.weigh_scan(left)?;
     }

@@ -73,6 +73,18 @@ pub(crate) fn page_not_found() -> Response<Body> {
 pub(crate) fn error(error: Error, media: Option<Media>) -> Response<Body> {
     let status = match error {
         Error::PageNotFound => return page_not_found(),
+        Error::Rejected(rejected) => {
+            let (code, value) = (rejected.code, &rejected.status);
+            let mut response = match media {
+                None => raw_json(code, value),
+                Some(media) => bytes(code, media.content_type(), encode_status(value, media)),
+            };
+            let seconds = value["details"]["retryAfterSeconds"].as_u64().filter(|seconds| *seconds > 0);
+            if let Some(seconds) = seconds {
+                response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+            }
+            return response;
+        }
         other => &other.into_status(),
     };
     let Some(media) = media else { return with_hints(status, raw_json(status.code, &status.to_json())) };

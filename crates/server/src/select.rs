@@ -100,6 +100,11 @@ impl Selection {
         self.labels.is_none() && self.fields.is_empty()
     }
 
+    /// Whether more than names and namespaces is selected on: what a conversion may change.
+    pub(crate) fn reads_objects(&self) -> bool {
+        self.labels.is_some() || self.fields.iter().any(|term| matches!(term.place, Place::Other(_)))
+    }
+
     /// Whether an object matches.
     pub(crate) fn matches(&self, entry: &Entry) -> bool {
         self.fields.iter().all(|term| {

@@ -9,18 +9,24 @@ use k1s_store::Store;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    authz,
+    audit::Auditor,
+    auth,
+    authz::Authorizer,
     capacity::Capacity,
     catalog::Catalog,
+    converted::Memory,
     documents::Documents,
     errors::Error,
-    identity::{TokenSigner, User},
+    identity::{Authenticators, TokenSigner, User},
     limits::ConnectionOptions,
     metrics::Metrics,
     options::ServerOptions,
     probe::Probe,
     registry::{Absent, Found, Phase, Registry, check_name},
+    reload,
+    services::Forwarder,
     tenant::{Shared, Tenant},
+    webhook::Caller,
 };
 
 /// A Kubernetes API server over a store. Cheap to clone; clones are the same server.
@@ -43,31 +49,55 @@ struct Inner {
 
 impl ApiServer {
     /// A server over this store. Creates the default tenant if it does not exist.
+    ///
+    /// # Errors
+    /// Those of the store, and of an audit log that cannot be opened.
     pub async fn new(env: Env, store: Arc<dyn Store>, options: ServerOptions) -> Result<ApiServer, Status> {
-        let shared = Self::shared_parts(env, store, options);
+        let audit = Auditor::start(&env, &options.audit).map_err(Status::internal)?;
+        let shared = Self::shared_parts(env, store, options, audit)?;
         let tenants = Arc::new(Registry::new(shared.clone()));
         let server = ApiServer { inner: Arc::new(Inner { shared, tenants }), tenant: None, user: None };
         server.make_tenant(&server.inner.shared.options.default_tenant).await?;
+        reload::follow(&server.inner.shared);
         Ok(server)
     }
 
-    fn shared_parts(env: Env, store: Arc<dyn Store>, options: ServerOptions) -> Arc<Shared> {
+    fn shared_parts(
+        env: Env,
+        store: Arc<dyn Store>,
+        options: ServerOptions,
+        audit: Option<Arc<Auditor>>,
+    ) -> Result<Arc<Shared>, Status> {
         let stop = CancellationToken::new();
-        let capacity = Capacity::new(&options);
-        Arc::new(Shared {
+        let capacity = Capacity::new(&env, &options);
+        let caller = Caller::new(&env, &options.services);
+        let forwarder = Forwarder::new(&env, &options.aggregation);
+        let converted = Memory::new(options.limits.max_converted_bytes);
+        let authorizer: Arc<dyn Authorizer<Arc<Tenant>>> =
+            Arc::new(auth::Chain::new(&options.authorization.authorizers).map_err(Status::internal)?);
+        let authenticators =
+            Authenticators::new(&env, &options.authentication, &stop).map_err(Status::internal)?;
+        let accounts = &options.authentication.service_accounts;
+        let signer = TokenSigner::new(accounts.signing_key.clone(), &accounts.keys);
+        Ok(Arc::new(Shared {
             capacity,
+            converted,
+            caller,
+            forwarder,
             env,
             store,
             options,
             catalog: Catalog::new(),
             metrics: Metrics::default(),
+            audit,
             known: crate::cache::Known::default(),
-            authorizer: Arc::new(authz::Defaults),
-            signer: TokenSigner::default(),
+            authorizer,
+            authenticators,
+            signer,
             documents: Documents::default(),
             probe: Probe::default(),
             stop,
-        })
+        }))
     }
 
     /// A handle to the same server whose requests without credentials are by this user: for clients in this process.
@@ -166,6 +196,14 @@ impl ApiServer {
         self.inner.shared.stop.cancel();
     }
 
+    /// Writes out the audit events of all requests so far, and ends auditing. Call it when no more requests come, after
+    /// [`ApiServer::shutdown`]: events of later requests are lost.
+    pub async fn close_audit(&self) {
+        if let Some(auditor) = &self.inner.shared.audit {
+            auditor.close().await;
+        }
+    }
+
     /// Cancelled by [`ApiServer::shutdown`].
     pub(crate) fn stopped(&self) -> &CancellationToken {
         &self.inner.shared.stop
@@ -199,10 +237,17 @@ impl ApiServer {
         &self.inner.tenants
     }
 
-    /// The user of a request without credentials.
-    pub(crate) fn default_sender(&self) -> User {
-        let known = self.user.clone().or_else(|| self.inner.shared.options.default_user.clone());
-        known.unwrap_or_else(User::anonymous)
+    /// The user of a request without credentials for a path.
+    ///
+    /// # Errors
+    /// 401 if anonymous requests are not allowed there.
+    pub(crate) fn default_sender(&self, path: &str) -> Result<User, Status> {
+        let shared = &self.inner.shared;
+        match self.user.as_ref().or(shared.options.default_user.as_ref()) {
+            Some(user) => Ok(user.clone()),
+            None if shared.authenticators.anonymous.allows(path) => Ok(User::anonymous()),
+            None => Err(Status::unauthorized()),
+        }
     }
 }
 

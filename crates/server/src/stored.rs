@@ -35,9 +35,28 @@ pub(crate) enum Unreadable {
     Json(#[from] serde_json::Error),
     #[error("it is not an object")]
     NoObject,
+    /// The store could not decode it: it is encrypted with a key that is not here, say.
+    #[error("{0}")]
+    Undecoded(String),
     /// The object is sound, but only a webhook can convert it to the requested version.
     #[error("{0}")]
     Unconvertible(String),
+}
+
+/// How values begin that are encrypted.
+const ENCRYPTED: &[u8] = b"k8s:enc:";
+
+impl Unreadable {
+    /// Why this value has no header.
+    fn why(value: &[u8]) -> Unreadable {
+        match k1s_store::why_unreadable(value) {
+            Some(why) => Unreadable::Undecoded(why.to_owned()),
+            None if value.starts_with(ENCRYPTED) => Unreadable::Undecoded(
+                "it is encrypted, and this server has no configuration of encryption".to_owned(),
+            ),
+            None => Unreadable::Header,
+        }
+    }
 }
 
 /// An object in its stored form.
@@ -61,7 +80,7 @@ impl Stored {
 
     /// The same without the depth check, for an object of which only the metadata is read.
     pub(crate) fn any_depth(value: &Bytes, revision: Revision) -> Result<Stored, Unreadable> {
-        let broken = || Unreadable::Header;
+        let broken = || Unreadable::why(value);
         let length = usize::from(*value.first().ok_or_else(broken)?);
         let header = value.get(1..1 + length).ok_or_else(broken)?;
         let stamp = header.first_chunk::<8>().ok_or_else(broken)?;
@@ -106,6 +125,11 @@ impl Stored {
         out.push(b'}');
         // Without spare capacity: the store and the cache keep these bytes.
         Ok(out.into_boxed_slice().into())
+    }
+
+    /// The whole value, as it is in the store.
+    pub(crate) fn value(&self) -> &Bytes {
+        &self.value
     }
 
     /// The bytes kept for this object.
@@ -343,6 +367,14 @@ mod tests {
         for bytes in [&b""[..], b"\x02ab", b"\x0912345678v{\"a\":1}", b"\xff"] {
             assert!(Stored::new(&Bytes::copy_from_slice(bytes), Revision::FIRST).is_err());
         }
+        let undecoded = |value: &[u8]| match Stored::new(&Bytes::copy_from_slice(value), Revision::FIRST) {
+            Err(Unreadable::Undecoded(why)) => why,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(undecoded(&k1s_store::unreadable("no key fits")), "no key fits");
+        assert!(
+            undecoded(&[&b"k8s:enc:aesgcm:v1:key1:"[..], &[b'x'; 200]].concat()).contains("it is encrypted")
+        );
         let stored =
             |json: &[u8]| Stored::new(&[b"\x0a\0\0\0\0\0\0\0\0v1", json].concat().into(), Revision::FIRST);
         let deep = format!("{{\"metadata\":{{\"name\":\"a\"}},\"x\":{}", "[".repeat(depth::MAX_DEPTH));

@@ -42,7 +42,12 @@ pub(crate) fn parse(path: &str) -> Option<&str> {
 /// The attributes to authorize for a request for a tenant.
 pub(crate) fn attributes<'a>(verb: Verb<'a>, name: &'a str) -> Attributes<'a> {
     let target = Target::Resource { group: GROUP, resource: "tenants", subresource: "", namespace: "", name };
-    Attributes { verb, target }
+    Attributes::new(verb, target)
+}
+
+/// Whether an action is one on tenants.
+pub(crate) fn are_managed(wanted: &Attributes<'_>) -> bool {
+    matches!(wanted.target, Target::Resource { group: GROUP, resource: "tenants", .. })
 }
 
 /// Whether a request to a tenant that does not exist may create it: only if it stores an object, unlike reviews and dry

@@ -15,6 +15,7 @@ use crate::{
     apply,
     body::Body,
     context::{Cx, FieldValidation, WriteOptions, invalid_options},
+    conversion,
     errors::{self, Error},
     input, lifecycle, managed,
     parts::Part,
@@ -28,7 +29,7 @@ pub(crate) async fn create(cx: &Cx) -> Result<Response<Body>, Error> {
     let options = cx.write_options("CreateOptions")?;
     let mut object = input::object(cx, options.field_validation)?;
     write::check_namespace(cx, &mut object)?;
-    managed::on_create(cx, &mut object);
+    let object = conversion::tracked_create(cx, object).await?;
     let written = write::create(cx, object, options.dry_run).await?;
     lifecycle::after_create(cx, &written, options.dry_run).await?;
     written.respond(cx, 201)
@@ -188,13 +189,13 @@ impl Patch {
     /// strategic merge patch.
     fn shown(&self, target: &Target<'_>, old: &Value, patched: &mut Value) -> String {
         match (self, target) {
+            (_, Target::Custom(_)) => patched.sort_all_objects(),
             (Patch::Json(patch), _) => patch.sort_touched(patched),
             (Patch::Merge(patch), _) => patch::merge::sort_touched(patched, patch),
             (Patch::Strategic(patch), Target::Typed(ty, _)) => {
                 let schema = k1s_kinds::patch::PatchType::of(ty);
                 return patch::printed(&patch::strategic::leftover(old, patch.clone(), schema));
             }
-            (Patch::Strategic(_), Target::Custom(_)) => {}
         }
         patched.to_string()
     }
@@ -206,7 +207,9 @@ pub(crate) fn patch_options(cx: &Cx) -> Result<WriteOptions, Error> {
         let error = FieldError::forbidden("force", "may not be specified for non-apply patch");
         return Err(invalid_options("PatchOptions", &[error]).into());
     }
-    Ok(cx.write_options("PatchOptions")?)
+    let options = cx.write_options("PatchOptions")?;
+    cx.audit(|trail| trail.patch(&cx.body, false));
+    Ok(options)
 }
 
 /// Reads the patch in a request for an existing object.

@@ -1,24 +1,30 @@
 //! Create and update: prepare, admit, validate, store. All other writes use these.
 
+mod same;
+
 use std::collections::{BTreeSet, HashSet};
 
-use bytes::Bytes;
 use http::Response;
 use k1s_object::{Check, FieldError, Status, depth, field::quote, gvk::GroupVersion, meta};
 use k1s_store::{Action, Error as StoreError, Op, Precondition, Txn};
 use serde_json::{Map, Value};
 
+use self::same::same;
 use crate::{
-    admission, authz,
+    admission::{self, Admission, Begin},
+    authz,
     body::Body,
     context::Cx,
     controllers::{self, Change},
+    conversion::{self, Encoded},
     errors::{self, AlreadyExists, Error},
+    escalation,
+    hooks::Operation,
     managed,
     objectmeta::{finalizers, is_gone, meta_text, metadata_mut},
     parts::{self, Part},
     request::Verb,
-    resource::Resource,
+    resource::{Resource, RuleClock, Source},
     respond,
     stored::Stored,
     unenforced,
@@ -105,13 +111,46 @@ const TAKEN_RETRIES: usize = 1000;
 const MAX_GENERATED_BASE: usize = 58;
 
 /// Creates an object, decoded and defaulted, in the namespace of the request.
-pub(crate) async fn create(cx: &Cx, object: Value, dry_run: bool) -> Result<Written, Error> {
-    let generated = meta_text(&object, "name").is_empty() && !meta_text(&object, "generateName").is_empty();
-    let mut names = if generated { NAME_ATTEMPTS } else { 1 };
+pub(crate) async fn create(cx: &Cx, mut object: Value, dry_run: bool) -> Result<Written, Error> {
+    let metadata = metadata_mut(&mut object);
+    for field in ["deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"] {
+        metadata.shift_remove(field);
+    }
+    dedupe_owners(cx, &mut object);
+    admission::check_definition(cx, &object)?;
+    let begin =
+        Begin { operation: Operation::Create, part: Part::Main, dry_run, name: meta_text(&object, "name") };
+    let mut admission = Admission::begin(cx, begin).await?;
+    if admission.mutate(Some(&mut object), None).await? {
+        dedupe_owners(cx, &mut object);
+        if cx.name.is_empty() {
+            check_namespace(cx, &mut object)?;
+        } else {
+            check_identity(cx, &mut object)?;
+        }
+    }
+    // An attempt differs from the one before only in what has failed: what webhooks have allowed needs no second call.
+    let identity =
+        Identity { uid: cx.tenant.env().uuid().to_string(), created: crate::time::stamp(cx.tenant.env()) };
+    let base = meta_text(&object, "generateName");
+    let base: Option<String> = (meta_text(&object, "name").is_empty() && !base.is_empty())
+        .then(|| base.chars().take(MAX_GENERATED_BASE).collect());
+    let generate = |object: &mut Value| {
+        if let Some(base) = &base {
+            let name = format!("{base}{}", cx.tenant.env().name_suffix());
+            metadata_mut(object).insert("name".into(), name.into());
+        }
+    };
+    generate(&mut object);
+    let mut names = if base.is_some() { NAME_ATTEMPTS } else { 1 };
+    let mut again = false;
     for _ in 0..TAKEN_RETRIES + NAME_ATTEMPTS {
-        match create_once(cx, object.clone(), dry_run).await {
-            Err(Error::AlreadyExists(_)) if names > 1 => names -= 1,
-            Err(Error::Taken) => {}
+        match create_once(cx, &mut admission, object.clone(), &identity, dry_run, again).await {
+            Err(Error::AlreadyExists(_)) if names > 1 => {
+                names -= 1;
+                generate(&mut object);
+            }
+            Err(Error::Taken) => again = true,
             other => return other,
         }
     }
@@ -121,36 +160,41 @@ pub(crate) async fn create(cx: &Cx, object: Value, dry_run: bool) -> Result<Writ
     Err(Status::conflict(&cx.resource.group, &cx.resource.plural, name, why).into())
 }
 
+/// What the server gives a new object.
+struct Identity {
+    uid: String,
+    created: String,
+}
+
 /// The transaction with additional operations.
 fn with(txn: Txn, ops: Vec<Op>) -> Txn {
     ops.into_iter().fold(txn, Txn::op)
 }
 
-async fn create_once(cx: &Cx, mut object: Value, dry_run: bool) -> Result<Written, Error> {
+/// `again`: something that an attempt before relied on has changed.
+async fn create_once(
+    cx: &Cx,
+    admission: &mut Admission<'_>,
+    mut object: Value,
+    identity: &Identity,
+    dry_run: bool,
+    again: bool,
+) -> Result<Written, Error> {
     let resource = &*cx.resource;
-    if let Some(base) = Some(meta_text(&object, "generateName")).filter(|base| !base.is_empty())
-        && meta_text(&object, "name").is_empty()
-    {
-        let base: String = base.chars().take(MAX_GENERATED_BASE).collect();
-        let name = format!("{base}{}", cx.tenant.env().name_suffix());
-        metadata_mut(&mut object).insert("name".into(), name.into());
-    }
     let version = meta_text(&object, "resourceVersion").to_owned();
-    let uid = cx.tenant.env().uuid().to_string();
-    let now = crate::time::stamp(cx.tenant.env());
     let metadata = metadata_mut(&mut object);
     for field in ["resourceVersion", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"] {
         metadata.shift_remove(field);
     }
-    metadata.insert("uid".into(), uid.into());
-    metadata.insert("creationTimestamp".into(), now.into());
+    metadata.insert("uid".into(), identity.uid.as_str().into());
+    metadata.insert("creationTimestamp".into(), identity.created.as_str().into());
     if !resource.namespaced {
         // Validation rejects a namespace in a cluster-scoped object, but an empty one is allowed.
         metadata
             .retain(|key, value| key != "namespace" || value.as_str().is_some_and(|text| !text.is_empty()));
     }
-    dedupe_owners(cx, &mut object);
-    let mut ops = admission::before_create(cx, &mut object).await?;
+    let mut ops: Vec<Op> = admission.namespace(&object, again).await?.into_iter().collect();
+    escalation::check_create(cx, &object).await?;
     ops.extend(admission::reserve(cx, &mut object, None).await?);
     if resource.has_generation() {
         metadata_mut(&mut object).insert("generation".into(), 1.into());
@@ -169,17 +213,20 @@ async fn create_once(cx: &Cx, mut object: Value, dry_run: bool) -> Result<Writte
         resource.name_errors(name, prefix)
     });
     check_finalizers(resource, root.get("metadata"));
-    resource.validate_create(root);
+    let clock = RuleClock::new(cx.tenant.env());
+    resource.validate_create(root, &clock);
+    cx.tenant.shared.metrics.policies.rules(clock.took());
     let errors = check.take();
     if !errors.is_empty() {
         return Err(invalid(cx, &object, &name, errors).into());
     }
     warn(cx, Part::Main, &object, None);
-    ops.extend(admission::check_create(cx, &object).await?);
+    ops.extend(admission.validate(Some(&object), None, false).await?);
     if dry_run && !version.is_empty() {
         // A dry run has no store revision to replace it.
         metadata_mut(&mut object).insert("resourceVersion".into(), version.as_str().into());
     }
+    resource.default_status(&mut object);
     resource.finish(&mut object);
     resource.settle(&mut object);
     resource.set_type(&mut object);
@@ -191,22 +238,22 @@ async fn create_once(cx: &Cx, mut object: Value, dry_run: bool) -> Result<Writte
             Some(stored) => Err(already_exists(cx, &object, Some(&stored))),
             None if dry_run => {
                 managed::expand(&mut object);
-                Ok(Written::Value(object))
+                Ok(Written::Value(conversion::dry_run(cx, object).await?))
             }
             None => {
                 Err(Status::new(500, "", "resourceVersion should not be set on objects to be created").into())
             }
         };
     }
-    unenforced::warn(cx, &object);
-    let value = resource.encode(&object)?;
+    unenforced::warn(cx);
+    let Encoded { value, shown } = conversion::encode(cx, &object).await?;
     // Checks come first: a deleted namespace is reported even if the object exists.
     let (checks, ops): (Vec<Op>, Vec<Op>) = ops.into_iter().partition(|op| op.action == Action::Check);
     let txn = with(Txn::new(), checks).put(key.clone(), value.clone(), Precondition::Absent);
     match cx.tenant.txn(with(txn, ops)).await {
         Ok(revision) => {
             controllers::note(cx, &object, Change::Created);
-            Ok(Written::Stored(Stored::written(&value, revision)?))
+            Ok(Written::Stored(Stored::written(&shown, revision)?))
         }
         Err(StoreError::Conflict(conflict)) if conflict.key != key => Err(Error::Taken),
         Err(StoreError::Conflict(conflict)) => {
@@ -233,13 +280,14 @@ fn check_depth(cx: &Cx, object: &mut Value, name: &str) -> Result<(), Error> {
 
 /// 409 for a create; `stored` is the existing object, if readable.
 fn already_exists(cx: &Cx, object: &Value, stored: Option<&Stored>) -> Error {
-    let found = stored.and_then(|stored| cx.resource.read(stored).ok());
+    let metadata = stored.and_then(|stored| stored.metadata().ok());
     Error::AlreadyExists(Box::new(AlreadyExists {
         group: cx.resource.group.clone(),
         resource: cx.resource.plural.clone(),
         name: meta_text(object, "name").to_owned(),
         generated: stored.is_some() && !meta_text(object, "generateName").is_empty(),
-        terminating: found.is_some_and(|found| !meta_text(&found, "deletionTimestamp").is_empty()),
+        terminating: metadata
+            .is_some_and(|metadata| metadata["deletionTimestamp"].as_str().is_some_and(|at| !at.is_empty())),
     }))
 }
 
@@ -382,13 +430,21 @@ const UPDATE_ATTEMPTS: usize = 1000;
 /// Updates the object of the request.
 pub(crate) async fn update(cx: &Cx, update: &Update<'_>) -> Result<Updated, Error> {
     let key = cx.key();
+    let mut admission = match update.part {
+        Part::Internal => None,
+        part => {
+            let begin = Begin { operation: Operation::Update, part, dry_run: update.dry_run, name: &cx.name };
+            Some(Admission::begin(cx, begin).await?)
+        }
+    };
     let mut current = cx.tenant.get(&key).await?;
     for _ in 0..UPDATE_ATTEMPTS {
         let Some(stored) = current else {
             if !update.create {
                 return Err(cx.not_found());
             }
-            let mut object = (update.change)(&Value::Null, None)?.unwrap_or_default();
+            let made = conversion::with_managers(cx, || (update.change)(&Value::Null, None)).await?;
+            let mut object = made?.unwrap_or_default();
             authorize_create(cx).await?;
             // A missing object cannot match a UID precondition.
             let uid = meta_text(&object, "uid");
@@ -402,7 +458,7 @@ pub(crate) async fn update(cx: &Cx, update: &Update<'_>) -> Result<Updated, Erro
             revision_number(meta_text(&object, "resourceVersion"))?;
             metadata_mut(&mut object).shift_remove("resourceVersion");
             if update.track_owners {
-                managed::on_create(cx, &mut object);
+                object = conversion::tracked_create(cx, object).await?;
             }
             match create(cx, object, update.dry_run).await {
                 Ok(written) => return Ok(Updated { written, created: true, removed: false }),
@@ -417,14 +473,22 @@ pub(crate) async fn update(cx: &Cx, update: &Update<'_>) -> Result<Updated, Erro
         if update.part != Part::Internal {
             cx.weigh(stored.len())?;
         }
-        let old = cx.read_to_write(&stored)?;
-        let Some(mut new) = (update.change)(&old, Some(&stored))? else {
-            return Ok(Updated::of(Written::Stored(stored)));
+        let shown = conversion::one(cx, stored.clone()).await?;
+        let old = cx.read_to_write(&shown)?;
+        let changed = conversion::with_managers(cx, || {
+            let mut new = (update.change)(&old, Some(&stored))?;
+            if let Some(new) = new.as_mut().filter(|_| update.track_owners) {
+                managed::on_update(cx, &stored, &old, new);
+            }
+            Ok::<_, Error>(new)
+        });
+        let new = match changed.await?? {
+            Some(new) => new,
+            None if is_outdated(cx, &stored, &old) || is_stale(cx, &key).await? => old.clone(),
+            None => return Ok(Updated::of(Written::Stored(shown))),
         };
-        if update.track_owners {
-            managed::on_update(cx, &stored, &old, &mut new);
-        }
-        match update_once(cx, update, &key, &stored, &old, new).await? {
+        let before = Before { stored: &stored, shown: &shown, old: &old };
+        match update_once(cx, update, admission.as_mut(), before, new).await? {
             Attempt::Done(updated) => return Ok(updated),
             Attempt::Again(newer) => current = newer,
         }
@@ -441,7 +505,7 @@ async fn authorize_create(cx: &Cx) -> Result<(), Error> {
         namespace: &cx.namespace,
         name: &cx.name,
     };
-    let wanted = authz::Attributes { verb: Verb::Create, target };
+    let wanted = authz::Attributes::new(Verb::Create, target);
     Ok(authz::check(&*cx.tenant.shared.authorizer, Some(&cx.tenant), &cx.user, &wanted).await?)
 }
 
@@ -456,20 +520,35 @@ pub(crate) fn modified(cx: &Cx) -> Status {
     errors::modified(&cx.resource.group, &cx.resource.plural, &cx.name)
 }
 
+/// The object before an update.
+#[derive(Clone, Copy)]
+struct Before<'a> {
+    stored: &'a Stored,
+    /// The same in the version of the request.
+    shown: &'a Stored,
+    old: &'a Value,
+}
+
 async fn update_once(
     cx: &Cx,
     update: &Update<'_>,
-    key: &Bytes,
-    stored: &Stored,
-    old: &Value,
+    mut admission: Option<&mut Admission<'_>>,
+    Before { stored, shown, old }: Before<'_>,
     mut new: Value,
 ) -> Result<Attempt, Error> {
-    let resource = &*cx.resource;
+    let (resource, key) = (&*cx.resource, cx.key());
     check_uid(cx, update, &new, old)?;
     let conditional = check_revision(cx, update, &new, stored)?;
     keep_metadata(&mut new, old);
     dedupe_owners(cx, &mut new);
-    admission::before_update(cx, update.part, &mut new, old).await?;
+    if let Some(admission) = &mut admission
+        && admission.mutate(Some(&mut new), Some(old)).await?
+    {
+        keep_metadata(&mut new, old);
+        dedupe_owners(cx, &mut new);
+    }
+    // What webhooks add, the sender has to be allowed to grant.
+    escalation::check_update(cx, &new, old).await?;
     let mut ops = match update.part {
         Part::Main => admission::reserve(cx, &mut new, Some(old)).await?,
         _ => Vec::new(),
@@ -502,21 +581,23 @@ async fn update_once(
     warn(cx, update.part, &new, Some(old));
     resource.settle(&mut new);
     check_depth(cx, &mut new, &cx.name)?;
-    if same(&new, old) {
-        return Ok(Attempt::Done(Updated::of(Written::Stored(stored.clone()))));
+    let unchanged = same(&new, old);
+    if let Some(admission) = admission {
+        ops.extend(admission.validate(Some(&new), Some(old), unchanged).await?);
     }
-    if update.part != Part::Internal {
-        ops.extend(admission::check_update(cx, update.part, &new, old).await?);
+    if unchanged && !is_outdated(cx, stored, &new) && !is_stale(cx, &key).await? {
+        return Ok(Attempt::Done(Updated::of(Written::Stored(shown.clone()))));
     }
     let gone = is_gone(&new);
     if update.dry_run {
         managed::expand(&mut new);
+        let new = conversion::dry_run(cx, new).await?;
         return Ok(Attempt::Done(Updated::of(Written::Value(new))));
     }
     if update.part == Part::Main {
-        unenforced::warn(cx, &new);
+        unenforced::warn(cx);
     }
-    let value = resource.encode(&new)?;
+    let Encoded { value, shown } = conversion::encode(cx, &new).await?;
     // Removing the last finalizer of a terminating object removes the object.
     let expected = Precondition::Revision(stored.revision);
     let txn = if gone {
@@ -528,10 +609,10 @@ async fn update_once(
     match cx.tenant.txn(with(txn, ops)).await {
         Ok(revision) => {
             controllers::note(cx, &new, if gone { Change::Deleted } else { Change::Updated });
-            let written = Written::Stored(Stored::written(&value, revision)?);
+            let written = Written::Stored(Stored::written(&shown, revision)?);
             Ok(Attempt::Done(Updated { written, created: false, removed: gone }))
         }
-        Err(StoreError::Conflict(conflict)) if conflict.key != *key => {
+        Err(StoreError::Conflict(conflict)) if conflict.key != key => {
             Ok(Attempt::Again(Some(stored.clone())))
         }
         Err(StoreError::Conflict(_)) if conditional => Err(modified(cx).into()),
@@ -661,50 +742,37 @@ fn validate_update(cx: &Cx, part: Part, new: &Value, old: &Value) -> Result<(), 
         meta::validate_update(metadata, old_metadata);
     }
     check_finalizers(resource, metadata);
+    let clock = RuleClock::new(cx.tenant.env());
     match part {
-        Part::Main => resource.validate_update(at, old_at),
-        Part::Status => resource.validate_status(at, old_at),
+        Part::Main => resource.validate_update(at, old_at, &clock),
+        Part::Status => resource.validate_status(at, old_at, &clock),
         Part::Finalize | Part::Approval | Part::EphemeralContainers | Part::Resize => {
             parts::validate(part, at, old_at);
         }
         Part::Internal => {}
     }
+    cx.tenant.shared.metrics.policies.rules(clock.took());
+    check.take_warnings().into_iter().for_each(|warning| cx.warn(warning));
     let errors = check.take();
     if errors.is_empty() { Ok(()) } else { Err(invalid(cx, new, &cx.name, errors).into()) }
 }
 
-/// Whether two states of an object are equal except for the resourceVersion and the times of managers.
-fn same(new: &Value, old: &Value) -> bool {
-    let (Some(new), Some(old)) = (new.as_object(), old.as_object()) else { return false };
-    new.len() == old.len()
-        && new.iter().all(|(key, value)| key == "metadata" || old.get(key) == Some(value))
-        && match (new.get("metadata"), old.get("metadata")) {
-            (Some(Value::Object(new)), Some(Value::Object(old))) => same_metadata(new, old),
-            (new, old) => new == old,
-        }
+/// Whether the store would store the object differently now, though it is the same: with another key of encryption. Only writes
+/// that change nothing ask.
+async fn is_stale(cx: &Cx, key: &[u8]) -> Result<bool, Error> {
+    Ok(cx.tenant.store().is_stale(key).await.map_err(|error| errors::store(&error))?)
 }
 
-fn same_metadata(new: &Map<String, Value>, old: &Map<String, Value>) -> bool {
-    let counted = |key: &str| !matches!(key, "resourceVersion" | "managedFields");
-    let count = |map: &Map<String, Value>| map.keys().filter(|key| counted(key)).count();
-    count(new) == count(old)
-        && new.iter().all(|(key, value)| !counted(key) || old.get(key) == Some(value))
-        && same_managers(new.get("managedFields"), old.get("managedFields"))
-}
-
-/// Whether managers own the same fields, whenever they wrote them. Both have them as text.
-fn same_managers(new: Option<&Value>, old: Option<&Value>) -> bool {
-    let none = Vec::new();
-    let new = new.and_then(Value::as_array).unwrap_or(&none);
-    let old = old.and_then(Value::as_array).unwrap_or(&none);
-    let same_entry = |new: &Value, old: &Value| match (new.as_object(), old.as_object()) {
-        (Some(new), Some(old)) => {
-            let counted = |key: &str| key != "time";
-            let count = |map: &Map<String, Value>| map.keys().filter(|key| counted(key)).count();
-            count(new) == count(old)
-                && new.iter().all(|(key, value)| !counted(key) || old.get(key) == Some(value))
-        }
-        _ => new == old,
-    };
-    new.len() == old.len() && new.iter().zip(old).all(|(new, old)| same_entry(new, old))
+/// Whether the stored object has to be written again although nothing changes in it: it is stored in another version than
+/// today's, or other fields and defaults of its version would be stored. So a storage migration is made of such writes.
+fn is_outdated(cx: &Cx, stored: &Stored, new: &Value) -> bool {
+    let Source::Custom(custom) = &cx.resource.source else { return false };
+    if stored.version() != custom.storage_version() {
+        return true;
+    }
+    if stored.stamp == custom.storage_stamp() {
+        return false;
+    }
+    let unpruned = stored.to_write(&cx.resource.kind, &cx.resource.api_version);
+    !custom.is_storage_version() || !unpruned.is_ok_and(|old| same(new, &old))
 }

@@ -44,7 +44,8 @@ pub(crate) fn backup(
     Ok(view.state.revision)
 }
 
-fn copy(view: &View, dead: &Dead, folder: &Folder, options: &DiskOptions) -> Result<(), Error> {
+/// Writes the records of a snapshot that are not dead into a store that is being created.
+pub(crate) fn copy(view: &View, dead: &Dead, folder: &Folder, options: &DiskOptions) -> Result<(), Error> {
     let mut log = Log::create(folder.files(), &folder.log(), options.segment_bytes)
         .map_err(OpenError::into_store_error)?;
     let mut frame = Frame::default();

@@ -35,6 +35,7 @@ mod backup;
 mod batch;
 mod check;
 mod checkpoint;
+mod compact;
 mod error;
 mod files;
 mod folder;
@@ -57,6 +58,7 @@ mod view;
 mod writer;
 
 pub use check::Report;
+pub use compact::{Compacted, compact_folder};
 pub use error::OpenError;
 pub use options::DiskOptions;
 pub use repair::{FolderReport, Repaired, check_folder, repair_folder};

@@ -74,7 +74,7 @@ pub enum Repaired {
 }
 
 /// Resolves a path given by a user, a data folder or the `store` in one, to both.
-fn places(files: &dyn Files, path: &Path) -> Result<(PathBuf, PathBuf), OpenError> {
+pub(crate) fn places(files: &dyn Files, path: &Path) -> Result<(PathBuf, PathBuf), OpenError> {
     let inner = path.join("store");
     if files.is_dir(&inner) || files.is_dir(&path.join(REPAIRED)) {
         return Ok((path.to_owned(), inner));
@@ -90,7 +90,7 @@ fn places(files: &dyn Files, path: &Path) -> Result<(PathBuf, PathBuf), OpenErro
 }
 
 /// Fails unless the folder holds a store of the supported format.
-fn suitable(folder: &Folder) -> Result<(), OpenError> {
+pub(crate) fn suitable(folder: &Folder) -> Result<(), OpenError> {
     if folder.content()? == Content::PartOfCopy {
         let reason = "a backup into it was interrupted; make it again".to_owned();
         return Err(OpenError::Unsuitable { folder: folder.path().to_owned(), reason });
@@ -149,7 +149,7 @@ fn examine(
 }
 
 /// Opens a store like a server does, but read-only, and checks everything.
-fn sound(folder: &Folder, progress: &mut dyn FnMut(Progress)) -> Result<FolderReport, OpenError> {
+pub(crate) fn sound(folder: &Folder, progress: &mut dyn FnMut(Progress)) -> Result<FolderReport, OpenError> {
     folder.check_format()?;
     progress(Progress { what: "reading keys", done: 0, of: 1 });
     let (opened, lost) = Opened::read(folder, &DiskOptions::default(), Access::Read)?;
@@ -202,12 +202,7 @@ pub(crate) fn repair_on(
     let access = if output.is_some() { Access::Read } else { Access::Write };
     let folder = Folder::lock_existing(files, &path, &store, access)?;
     let beside = folder.beside(REPAIRED);
-    if !files.exists(&store) && beside.content()? == Content::Store {
-        let renamed = beside
-            .make_durable()
-            .and_then(|()| files.rename(beside.store(), &store))
-            .and_then(|()| files.sync_dir(&path));
-        renamed.map_err(OpenError::io(&store))?;
+    if finish_swap(&folder, &beside)? {
         return Ok(Repaired::Finished { store });
     }
     suitable(&folder)?;
@@ -222,15 +217,7 @@ pub(crate) fn repair_on(
             .map(|number| store.with_file_name(format!("{}.damaged-{number}", name_of(&store))))
             .find(|place| !files.exists(place))
             .unwrap_or_else(|| store.with_extension("damaged"));
-        // Between the two renames there is no store. Opening it then fails with a hint to repair again, which
-        // does the second rename.
-        let swap = || {
-            files.rename(&store, &damaged)?;
-            files.sync_dir(&path)?;
-            files.rename(beside.store(), &store)?;
-            files.sync_dir(&path)
-        };
-        swap().map_err(OpenError::io(&store))?;
+        swap(&folder, &beside, &damaged)?;
         return Ok(Repaired::Saved { report, store, damaged });
     };
     let target = Folder::lock(files, output)?;
@@ -242,6 +229,33 @@ pub(crate) fn repair_on(
     }
     make(&target, &survey, progress)?;
     Ok(Repaired::Saved { report, store: target.store().to_owned(), damaged: store })
+}
+
+/// Replaces the store of a folder by the one beside it, and keeps it under another name.
+pub(crate) fn swap(folder: &Folder, beside: &Folder, aside: &Path) -> Result<(), OpenError> {
+    let (files, store) = (folder.files(), folder.store());
+    // Between the two renames there is no store. Opening it then fails with a hint to repair it, which does the second rename.
+    let swap = || {
+        files.rename(store, aside)?;
+        files.sync_dir(folder.path())?;
+        files.rename(beside.store(), store)?;
+        files.sync_dir(folder.path())
+    };
+    swap().map_err(OpenError::io(store))
+}
+
+/// Completes a swap that was interrupted between its renames; whether there was one.
+pub(crate) fn finish_swap(folder: &Folder, beside: &Folder) -> Result<bool, OpenError> {
+    let (files, store) = (folder.files(), folder.store());
+    if files.exists(store) || beside.content()? != Content::Store {
+        return Ok(false);
+    }
+    let renamed = beside
+        .make_durable()
+        .and_then(|()| files.rename(beside.store(), store))
+        .and_then(|()| files.sync_dir(folder.path()));
+    renamed.map_err(OpenError::io(store))?;
+    Ok(true)
 }
 
 fn name_of(path: &Path) -> String {
@@ -322,7 +336,7 @@ fn copy(
 
 /// Gives a folder and its contents the owner of another: a repair is often run by a different user than the
 /// server.
-fn own_like(files: &dyn Files, like: &Path, folder: &Path) {
+pub(crate) fn own_like(files: &dyn Files, like: &Path, folder: &Path) {
     let mut folders = vec![folder.to_owned()];
     while let Some(folder) = folders.pop() {
         let names = files.list(&folder).unwrap_or_default();

@@ -6,7 +6,9 @@ use std::{fs, path::Path, sync::Arc, time::Duration};
 
 use k1s_env::Env;
 use k1s_store::{Error, Precondition, Range, Revision, Store, Txn};
-use k1s_store_disk::{DiskOptions, DiskStore, OpenError};
+use k1s_store_disk::{
+    Compacted, DiskOptions, DiskStore, OpenError, Repaired, check_folder, compact_folder, repair_folder,
+};
 use tokio::sync::Mutex;
 
 fn open(folder: &Path) -> Result<DiskStore, OpenError> {
@@ -328,5 +330,79 @@ async fn a_stray_marker_of_an_unfinished_store_deletes_nothing() {
         fs::remove_file(folder.path().join("store/FORMAT")).unwrap();
         open(folder.path()).unwrap_err();
         assert!(folder.path().join("store/log/000000000001.log").exists());
+    }
+}
+
+/// A store with 50 keys, most of which have been written often; every tenth was deleted.
+async fn much_written(folder: &Path) -> Revision {
+    let store = open(folder).unwrap();
+    for round in 0..40 {
+        for key in 0..50 {
+            put(&store, format!("/key/{key:02}"), format!("{round} {}", "x".repeat(2000))).await;
+        }
+    }
+    for key in (0..50).step_by(10) {
+        store.txn(Txn::new().delete(format!("/key/{key:02}"), Precondition::Any)).await.unwrap();
+    }
+    let revision = store.revision().await.unwrap();
+    store.close().await.unwrap();
+    revision
+}
+
+async fn all_values(folder: &Path) -> Vec<(Vec<u8>, Vec<u8>, Revision)> {
+    let store = open(folder).unwrap();
+    let found = store.range(Range::default()).await.unwrap();
+    store.close().await.unwrap();
+    found.entries.iter().map(|entry| (entry.key.to_vec(), entry.value.to_vec(), entry.revision)).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_compacted_folder_has_the_same_values_and_nothing_else() {
+    let dir = tempfile::tempdir().unwrap();
+    let folder = dir.path();
+    let revision = much_written(folder).await;
+    let before = all_values(folder).await;
+    let Compacted { keys, records, bytes, revision: newest, .. } =
+        compact_folder(folder, &mut |_| {}).unwrap();
+    assert_eq!((keys, newest), (45, revision));
+    // The newest record is kept for its revision, and what it replaced with it, though it is of a deletion.
+    assert!(records.0 > 2000 && records.1 == 47, "{records:?}");
+    assert!(bytes.1 * 4 < bytes.0, "{bytes:?}");
+    assert!(check_folder(folder, &mut |_| {}).unwrap().is_sound());
+    assert_eq!(all_values(folder).await, before);
+    let store = open(folder).unwrap();
+    let gone = store.get(b"/key/01", Some(Revision::new(revision.get() - 60))).await.unwrap_err();
+    assert!(matches!(gone, Error::Compacted { .. }), "{gone}");
+    assert!(compact_folder(folder, &mut |_| {}).unwrap_err().to_string().contains("in use by"));
+    // Revisions go on where they were.
+    assert_eq!(put(&store, "/new", "1").await, revision.next());
+    store.close().await.unwrap();
+    assert_eq!(compact_folder(folder, &mut |_| {}).unwrap().keys, 46);
+    let names: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert!(names.iter().all(|name| !name.to_string_lossy().starts_with("store.")), "{names:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_compaction_that_ended_between_its_renames_is_completed() {
+    for by_repair in [true, false] {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = dir.path();
+        much_written(folder).await;
+        let before = all_values(folder).await;
+        // As after the first rename.
+        let copy = dir.path().join("copy");
+        let store = open(folder).unwrap();
+        store.backup(&copy).await.unwrap();
+        store.close().await.unwrap();
+        fs::rename(copy.join("store"), folder.join("store.repaired")).unwrap();
+        fs::rename(folder.join("store"), folder.join("store.replaced")).unwrap();
+        assert!(open(folder).unwrap_err().to_string().contains("interrupted"));
+        if by_repair {
+            assert!(matches!(repair_folder(folder, None, &mut |_| {}).unwrap(), Repaired::Finished { .. }));
+        } else {
+            compact_folder(folder, &mut |_| {}).unwrap();
+            assert!(!folder.join("store.replaced").exists());
+        }
+        assert_eq!(all_values(folder).await, before);
     }
 }

@@ -33,6 +33,7 @@ mod memory;
 mod store;
 mod txn;
 mod types;
+mod unreadable;
 mod watch;
 
 pub use error::{Conflict, Error, Outcome, Result};
@@ -40,4 +41,5 @@ pub use memory::{MemoryOptions, MemoryStore};
 pub use store::Store;
 pub use txn::{Action, Op, Precondition, Txn};
 pub use types::{GetResult, KeyValue, Range, RangeResult, Revision, Stats, prefix_end, read_revision};
+pub use unreadable::{unreadable, why_unreadable};
 pub use watch::{Change, Event, EventKind, Previous, RequestProgress, Watch, WatchItem, WatchRequest};

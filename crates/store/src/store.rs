@@ -58,6 +58,12 @@ pub trait Store: Send + Sync + 'static {
         false
     }
 
+    /// Whether the value of `key` would be stored differently if it were written again as it is: with another key of encryption,
+    /// say. Stores that transform nothing have no such values.
+    async fn is_stale(&self, _key: &[u8]) -> Result<bool> {
+        Ok(false)
+    }
+
     /// Creates `key`; it must not exist.
     async fn create(&self, key: Bytes, value: Bytes) -> Result<Revision> {
         self.txn(Txn::new().put(key, value, Precondition::Absent)).await

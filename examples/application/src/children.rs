@@ -26,6 +26,9 @@ use crate::{Application, Strategy};
 /// A change of this pod annotation triggers a new rollout: containers read their configuration at startup.
 pub const CONFIG_HASH: &str = "cloudnative.elide.dev/config-hash";
 
+/// The label, and its value, that all children have.
+pub const MANAGED_BY: (&str, &str) = ("app.kubernetes.io/managed-by", "application-operator");
+
 /// The name of the application's container.
 const CONTAINER: &str = "app";
 /// The ports of the container and of the service.
@@ -47,7 +50,7 @@ fn selector(app: &Application) -> BTreeMap<String, String> {
 /// The name, the owner and the labels that all children have in common.
 fn metadata(app: &Application, key: &ObjectKey) -> Result<ObjectMeta, OwnerError> {
     let mut labels = selector(app);
-    labels.insert("app.kubernetes.io/managed-by".to_owned(), "application-operator".to_owned());
+    labels.insert(MANAGED_BY.0.to_owned(), MANAGED_BY.1.to_owned());
     let metadata = ObjectMeta {
         name: Some(key.name().to_owned()),
         namespace: key.namespace().map(str::to_owned),

@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
     shortname = "app",
     namespaced,
     status = "ApplicationStatus",
+    scale(spec_replicas_path = ".spec.replicas", status_replicas_path = ".status.replicas"),
     derive = "PartialEq",
     doc = "An application: a Deployment, a Service and a ConfigMap.",
     printcolumn = r#"{"name":"Desired","type":"integer","jsonPath":".spec.replicas","description":"Replicas that are wanted"}"#,

@@ -2,6 +2,7 @@
 
 use std::{
     collections::HashMap,
+    env,
     fmt::Write as _,
     io::{self, Write as _},
     net::Ipv4Addr,
@@ -11,20 +12,29 @@ use std::{
 
 use clap::Args;
 use k1s::{
-    Action, BoxError, Client, Context, Controller, Manager, ManagerOptions, ObjectKey, Reconciler, Request,
-    Runtime, RuntimeBuilder, StartError,
-    controller::{BuildError, client},
+    Action, BoxError, CancellationToken, Client, Context, Controller, Manager, ManagerOptions, ObjectKey,
+    Reconciler, Request, Runtime, RuntimeBuilder, StartError,
+    controller::{
+        BuildError,
+        changes::ChangesOptions,
+        client::{self, ClientOptions},
+    },
     env::Env,
     kind, shutdown_on_signals, write_kubeconfig,
 };
 use parking_lot::Mutex;
 
-use crate::{Application, Options};
+use crate::{
+    Application, Options,
+    door::{Door, DoorOptions},
+};
 
 /// The Application that the demo starts with.
 const FIRST: &str = include_str!("../manifests/web.yaml");
 /// The default port of kube-apiserver.
 const PORT: u16 = 6443;
+/// The default port of the HTTP door.
+const HTTP_PORT: u16 = 3000;
 
 /// Command-line options of `demo`.
 #[derive(Debug, Clone, Args)]
@@ -32,6 +42,12 @@ pub struct DemoOptions {
     /// The port to listen on [default: 6443, or a free one].
     #[arg(long)]
     pub port: Option<u16>,
+    /// The port of plain HTTP, on this machine only, for curl and browsers [default: $PORT, or 3000, or a free one].
+    #[arg(long)]
+    pub http_port: Option<u16>,
+    /// Number of changes that `GET /events` remembers; 0 turns it off.
+    #[arg(long, value_name = "N", default_value_t = 1000)]
+    pub event_limit: usize,
     /// Keeps all data in this folder, and certificates and the admin token in its `pki`. Without it, all data
     /// is in memory and lost at the end.
     #[arg(long, value_name = "DIR")]
@@ -64,15 +80,58 @@ pub async fn run(options: DemoOptions) -> Result<(), BoxError> {
     let step = Duration::from_millis(options.step_ms);
     crate::add_to(&manager, &Options { simulated_rollout: Some(step), ..Options::default() })?;
     narrate(&manager)?;
-    say(&welcome(url, took, &options));
+
+    let client =
+        Client::new(runtime.client(), ClientOptions { env: env.clone(), ..ClientOptions::default() });
+    let changes =
+        crate::changes(&client, ChangesOptions { log: options.event_limit, ..ChangesOptions::default() })?;
+    let door = bind(&options)?;
+    say(&welcome(url, &door.url(), took, &options));
+    let closing = CancellationToken::new();
+    let recording = {
+        let (changes, closing) = (changes.clone(), closing.clone());
+        env.spawn("changes", async move { changes.run(closing).await })
+    };
+    // Everything that happens from here on is recorded.
+    changes.ready().await;
+    let serving = {
+        let (manager, closing) = (manager.clone(), closing.clone());
+        env.spawn("HTTP", async move { door.serve(&manager, changes, DoorOptions::default(), closing).await })
+    };
     for applied in runtime.apply(FIRST).await? {
         say(&format!("  {applied}"));
     }
-    manager.start(stop).await?;
+    let ended = manager.start(stop).await;
     say("\nstopping: reconciles in flight end, then the control plane");
+    closing.cancel();
+    serving.await?;
+    recording.await?;
     runtime.stop().await?;
+    ended?;
     say("stopped");
     Ok(())
+}
+
+/// Binds the HTTP door: to the given port, to that of the environment, or to the default one or a free one.
+fn bind(options: &DemoOptions) -> Result<Door, BoxError> {
+    let wanted = match (options.http_port, env::var("PORT")) {
+        (Some(port), _) => Some(port),
+        (None, Ok(text)) => {
+            let port = text.parse().map_err(|_| format!("the environment's PORT is not a port: {text:?}"))?;
+            Some(port)
+        }
+        (None, Err(_)) => None,
+    };
+    match Door::bind(wanted.unwrap_or(HTTP_PORT)) {
+        // The user did not request this port.
+        Err(error) if error.kind() == io::ErrorKind::AddrInUse && wanted.is_none() => Ok(Door::bind(0)?),
+        bound => Ok(bound.map_err(|error| {
+            format!(
+                "cannot listen at port {} for HTTP: {error}; choose another with --http-port",
+                wanted.unwrap_or(HTTP_PORT)
+            )
+        })?),
+    }
 }
 
 async fn start(env: &Env, options: &DemoOptions) -> Result<Runtime, StartError> {
@@ -90,7 +149,7 @@ async fn start(env: &Env, options: &DemoOptions) -> Result<Runtime, StartError> 
     }
 }
 
-fn welcome(url: &str, took: Duration, options: &DemoOptions) -> String {
+fn welcome(url: &str, http: &str, took: Duration, options: &DemoOptions) -> String {
     let kept = match &options.data_dir {
         Some(folder) => format!("kept in {}", folder.display()),
         None => "in memory; --data-dir DIR keeps it".to_owned(),
@@ -100,6 +159,7 @@ fn welcome(url: &str, took: Duration, options: &DemoOptions) -> String {
         "k1s demo: a control plane and the Application operator in one process\n\n\
          \x20 control plane  {url} (ready after {:.0?}; {kept})\n\
          \x20 operator       applications.cloudnative.elide.dev/v1\n\
+         \x20 over HTTP      {http} (this machine only; curl -N {http}/watch)\n\
          \x20 kubeconfig     {file}\n\n\
          Three things to try, in another terminal:\n\n\
          \x20 export KUBECONFIG={file}\n\n\

@@ -6,6 +6,7 @@
 //! - [`status`]: the status of an Application; pure functions, too.
 //! - [`reconciler`]: brings the cluster into the desired state.
 //! - [`rollout`]: simulates the Deployment controller, for control planes that have none.
+//! - [`door`]: the operator and its control plane over plain HTTP, for curl and browsers on this machine.
 //! - [`demo`]: everything with a control plane, in one command.
 //!
 //! It runs on the embedded runtime and on any other cluster: it only needs a [`Manager`].
@@ -13,6 +14,7 @@
 pub mod children;
 pub mod crd;
 pub mod demo;
+pub mod door;
 pub mod reconciler;
 pub mod rollout;
 pub mod status;
@@ -20,8 +22,13 @@ pub mod status;
 use std::time::Duration;
 
 use k1s::{
-    Controller, ControllerOptions, Manager,
-    controller::{BuildError, predicate},
+    Client, Controller, ControllerOptions, Manager,
+    controller::{
+        BuildError,
+        changes::{Changes, ChangesOptions, RecordedKind},
+        client::SelectorError,
+        predicate,
+    },
     kind,
 };
 use k8s_openapi::api::{
@@ -68,4 +75,19 @@ pub fn add_to(manager: &Manager, options: &Options) -> Result<(), BuildError> {
         rollout::add_to(manager, step)?;
     }
     Ok(())
+}
+
+/// A record of the changes of Applications and of what they own; the Application is the first kind.
+///
+/// # Errors
+/// Never in practice: if the label of the children is not a valid selector.
+pub fn changes(client: &Client, options: ChangesOptions) -> Result<Changes, SelectorError> {
+    let owned = format!("{}={}", children::MANAGED_BY.0, children::MANAGED_BY.1);
+    let kinds = [
+        RecordedKind::of(&kind::<Application>()),
+        RecordedKind::of(&kind::<Deployment>()).with_labels(&owned)?,
+        RecordedKind::of(&kind::<Service>()).with_labels(&owned)?,
+        RecordedKind::of(&kind::<ConfigMap>()).with_labels(&owned)?,
+    ];
+    Ok(Changes::new(client, kinds, options))
 }

@@ -25,6 +25,9 @@ use crate::{Application, ApplicationStatus, Phase, children, status};
 /// finalizer also works without it, and keeps the Application until they are gone.
 pub const FINALIZER: &str = "cloudnative.elide.dev/finalizer";
 
+/// The name of the operator in its Events.
+pub const REPORTER: &str = "application-operator";
+
 /// The reconciler of [`Application`].
 #[derive(Debug)]
 pub struct ApplicationReconciler {
@@ -47,7 +50,7 @@ impl ApplicationReconciler {
     /// Uses the manager's client and recorder.
     #[must_use]
     pub fn new(manager: &Manager) -> ApplicationReconciler {
-        let events = manager.event_recorder_for("application-operator");
+        let events = manager.event_recorder_for(REPORTER);
         ApplicationReconciler { client: manager.client(), events }
     }
 }

@@ -1,23 +1,22 @@
-//! A command-line program with declarative resources and no cluster: applies a file, runs until idle, reports
-//! what it did, and exits.
+//! A command-line program with declarative resources and no cluster: it has the commands of `k1s`, with a kind and a controller
+//! of its own. After a command that writes to a data folder, the controller runs until nothing is left to do.
 //!
 //! ```console
-//! cargo run -p k1s-example-cli -- examples/cli/teams.yaml           # in memory
-//! cargo run -p k1s-example-cli -- examples/cli/teams.yaml ./data    # on disk: a second run has no work
+//! cargo run -p k1s-example-cli -- run -f examples/cli/teams.yaml                     # in memory
+//! cargo run -p k1s-example-cli -- run -f examples/cli/teams.yaml --data-dir ./data   # on disk: a second run has no work
+//! cargo run -p k1s-example-cli -- get teams --data-dir ./data
 //! ```
 //!
 //! A `Team` becomes a namespace with a `ConfigMap` of its members.
 
-#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program speaks to its user")]
-
-use std::{fs, process::ExitCode, time::Duration};
+use std::process::ExitCode;
 
 use k1s::{
-    Action, BoxError, Client, Context, Controller, IdleOptions, Manager, ManagerOptions, Reconciler, Request,
-    Runtime,
+    Action, BoxError, Client, Context, Controller, Manager, Reconciler, Request,
     controller::util::{create_or_update, set_controller_reference},
     kind,
 };
+use k1s_cli::Commands;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
 use kube::{CustomResource, ResourceExt as _, api::ObjectMeta};
 use schemars::JsonSchema;
@@ -68,39 +67,16 @@ impl Reconciler for Teams {
     }
 }
 
-#[tokio::main]
-async fn main() -> ExitCode {
-    match run().await {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("{error}");
-            ExitCode::FAILURE
-        }
-    }
+fn main() -> ExitCode {
+    Commands::new("teams").tenant("teams").crd::<Team>().controller(add_teams).main()
 }
 
-async fn run() -> Result<(), BoxError> {
-    let mut arguments = std::env::args().skip(1);
-    let file = arguments.next().ok_or("usage: k1s-example-cli FILE [FOLDER]")?;
-    let text = fs::read_to_string(&file).map_err(|error| format!("{file}: {error}"))?;
-    let builder = Runtime::builder().tenant("teams");
-    let runtime = match arguments.next() {
-        Some(folder) => builder.disk(folder).start().await?,
-        None => builder.start().await?,
-    };
-    runtime.install::<Team>().await?;
-    for applied in runtime.apply(&text).await? {
-        println!("{applied}");
-    }
-    let manager = Manager::new(&runtime, ManagerOptions::local())?;
+fn add_teams(manager: &Manager) -> Result<(), BoxError> {
     let reconciler = Teams { client: manager.client() };
-    Controller::managed_by(&manager)
+    Controller::managed_by(manager)
         .for_(kind::<Team>())
         .owns(kind::<Namespace>())
         .owns(kind::<ConfigMap>())
         .complete(reconciler)?;
-    let report = manager.run_until_idle(IdleOptions::within(Duration::from_secs(60))).await?;
-    println!("{report}");
-    runtime.stop().await?;
     Ok(())
 }

@@ -8,9 +8,9 @@ fn tickets_are_defaulted_warned_about_and_refused() {
     assert!(output.status.success(), "{output:?}");
     let text = String::from_utf8(output.stdout).unwrap();
     for expected in [
-        r#"allowed, with the patch [{"op":"add","path":"/spec/priority","value":3}]"#,
-        "allowed, with the warnings [\"priority 1 wakes people up\"]",
-        "refused: \"spec.title: a ticket needs a title\"",
+        r#"created: {"title":"paint it","priority":3}"#,
+        r#"created: {"title":"fire!","priority":1}, with the warnings ["299 - \"priority 1 wakes people up\""]"#,
+        "denied the request: spec.title: a ticket needs a title",
     ] {
         assert!(text.contains(expected), "{text}");
     }

@@ -98,6 +98,7 @@ pub struct FieldManager<'a> {
     subresource: &'a str,
     now: &'a str,
     filter: Option<&'a Filter>,
+    filter_all: bool,
     empty: Option<&'a Value>,
     schemas_are_unchanged: bool,
     objects_match: bool,
@@ -183,6 +184,7 @@ impl<'a> FieldManager<'a> {
             subresource: "",
             now,
             filter: None,
+            filter_all: false,
             empty: None,
             schemas_are_unchanged: false,
             objects_match: false,
@@ -215,6 +217,12 @@ impl<'a> FieldManager<'a> {
         FieldManager { filter, ..self }
     }
 
+    /// Whether a write resets the same in the kind's other versions: managers of these then keep such fields.
+    #[must_use]
+    pub fn filter_all_versions(self, all: bool) -> FieldManager<'a> {
+        FieldManager { filter_all: all, ..self }
+    }
+
     /// An object of the kind as a server encodes it when nothing is set. Without it, one with only kind and version.
     #[must_use]
     pub fn empty(self, empty: &'a Value) -> FieldManager<'a> {
@@ -228,7 +236,7 @@ impl<'a> FieldManager<'a> {
     }
 
     fn updater(&self) -> Updater<'a> {
-        let updater = Updater::new(self.versions).filter(self.filter);
+        let updater = Updater::new(self.versions).filter(self.filter).filter_all_versions(self.filter_all);
         if self.schemas_are_unchanged { updater.schemas_are_unchanged() } else { updater }
     }
 
@@ -622,7 +630,7 @@ impl<'a> FieldManager<'a> {
         let (typed_live, typed_config) = self.typed_for_apply(&this, live, config)?;
         let id = self.id(name, Operation::Apply);
         // Managers may be those of an older schema, also where updates need not care.
-        let updater = Updater::new(this.versions).filter(this.filter);
+        let updater = Updater::new(this.versions).filter(this.filter).filter_all_versions(this.filter_all);
         let new = updater.apply(&typed_live, &typed_config, &mut managers, &id, force)?;
         if let Some(owned) = managers.get_mut(&id) {
             owned.fields = strip(std::mem::take(&mut owned.fields));

@@ -1,5 +1,6 @@
 //! Values with a schema: validation, field sets, comparison, merge, removal.
 
+mod atomics;
 mod compare;
 mod created;
 mod field_set;

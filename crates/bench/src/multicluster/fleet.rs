@@ -10,6 +10,7 @@ use k1s::{
         providers::{Connection, Connector, at_path},
     },
 };
+use k1s_env::Env;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::{
     Api,
@@ -61,7 +62,7 @@ impl Place {
         };
         let config = kube::config::Kubeconfig::read_from(file)?;
         let config = kube::Config::from_custom_kubeconfig(config, &Default::default()).await?;
-        let client = kube::Client::try_from(config.clone())?;
+        let client = k1s_runtime::client::http2(&Env::system(), config.clone())?;
         Ok(Place::Server { config: Box::new(config), client })
     }
 

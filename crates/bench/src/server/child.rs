@@ -46,6 +46,8 @@ impl std::fmt::Display for Kept {
 const TOKEN: &str = "bench";
 /// The token of a user without any rights of their own.
 pub(crate) const NOBODY: &str = "nobody";
+/// The token of a user whose rights are those of roles, where there are any.
+pub(super) const READER: &str = "reader";
 /// A server that is not ready by then never will be.
 const READY: Duration = Duration::from_secs(30);
 
@@ -84,15 +86,33 @@ impl Child {
         tls: bool,
         folder: &Path,
     ) -> Result<Child, Failure> {
+        Child::start_with(env, program, kept, tls, folder, &[]).await
+    }
+
+    /// The same with further flags.
+    pub(super) async fn start_with(
+        env: &Env,
+        program: &Path,
+        kept: Kept,
+        tls: bool,
+        folder: &Path,
+        flags: &[String],
+    ) -> Result<Child, Failure> {
         let folder = TempDir::with_prefix_in("k1s-server-", folder)?;
         let users = folder.path().join("users");
-        std::fs::write(&users, format!("{TOKEN},bench,1,\"system:masters\"\n{NOBODY},mallory,2\n"))?;
+        std::fs::write(
+            &users,
+            format!(
+                "{TOKEN},bench,1,\"system:masters\"\n{NOBODY},mallory,2\n{READER},user-7,3,\"devs,qa\"\n"
+            ),
+        )?;
         // A port that was free a moment ago.
         let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port();
         let mut command = Command::new(program);
         command
             .args(["serve", "--port", &port.to_string(), "--kubeconfig"])
-            .arg(folder.path().join("kubeconfig"));
+            .arg(folder.path().join("kubeconfig"))
+            .args(flags);
         command.arg("--token-auth-file").arg(&users).stdout(Stdio::null());
         if !tls {
             command.arg("--http");

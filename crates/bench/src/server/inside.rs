@@ -8,6 +8,7 @@ use http_body_util::{BodyExt as _, Full};
 use k1s_env::Env;
 use k1s_server::{ApiServer, Body, ServerOptions, User};
 use k1s_store::{MemoryOptions, MemoryStore};
+use serde_json::json;
 use tower::Service as _;
 
 use super::{
@@ -24,10 +25,37 @@ pub(crate) struct Inside {
 
 impl Inside {
     pub(crate) async fn start(env: &Env) -> Result<Inside, Failure> {
+        Inside::with(env, ServerOptions::default()).await
+    }
+
+    pub(crate) async fn with(env: &Env, options: ServerOptions) -> Result<Inside, Failure> {
         let store = Arc::new(MemoryStore::new(env.clone(), MemoryOptions::default()));
-        let server = ApiServer::new(env.clone(), store, ServerOptions::default()).await;
+        let server = ApiServer::new(env.clone(), store, options).await;
         let server = server.map_err(|status| Failure(status.message))?;
         Ok(Inside { env: env.clone(), server: server.as_user(User::admin()) })
+    }
+
+    /// The same server, for a user with the rights of its roles.
+    pub(crate) fn as_user(&self, user: User) -> Inside {
+        Inside { env: self.env.clone(), server: self.server.as_user(user) }
+    }
+
+    /// Creates roles, and bindings of them: ten for each user, of which the last allows to read `ConfigMaps`.
+    pub(crate) async fn grant(&mut self, roles: u64, bindings: u64) -> Result<(), Failure> {
+        const GROUP: &str = "/apis/rbac.authorization.k8s.io/v1/namespaces/default";
+        for number in 0..roles {
+            let resource = if number % 10 == 9 { "configmaps" } else { "secrets" };
+            let role = json!({"metadata": {"name": format!("role-{number}")},
+                "rules": [{"apiGroups": [""], "resources": [resource], "verbs": ["get", "list"]}]});
+            self.call(Method::POST, format!("{GROUP}/roles"), role.to_string().into()).await?;
+        }
+        for number in 0..bindings {
+            let binding = json!({"metadata": {"name": format!("binding-{number:06}")},
+                "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": format!("role-{}", number % roles)},
+                "subjects": [{"kind": "User", "name": format!("user-{}", number / 10)}]});
+            self.call(Method::POST, format!("{GROUP}/rolebindings"), binding.to_string().into()).await?;
+        }
+        Ok(())
     }
 
     /// Sends a request; the response may be an error.
@@ -50,7 +78,7 @@ impl Inside {
         let mut body = answer.into_body();
         let (mut size, mut message) = (0, Vec::new());
         while let Some(frame) = body.frame().await {
-            if let Some(data) = frame.map_err(|never: Infallible| never)?.data_ref() {
+            if let Some(data) = frame.map_err(|error| Failure(error.to_string()))?.data_ref() {
                 size += data.len();
                 if !status.is_success() {
                     message.extend_from_slice(data);
@@ -66,7 +94,7 @@ impl Inside {
     /// The first piece of an answer to a GET: the head of a list, without all of its items.
     pub(crate) async fn first_bytes(&mut self, path: String) -> Result<Bytes, Failure> {
         let mut body = self.send(Method::GET, path, Bytes::new()).await?.into_body();
-        let frame = body.frame().await.transpose().map_err(|never: Infallible| never)?;
+        let frame = body.frame().await.transpose().map_err(|error| Failure(error.to_string()))?;
         Ok(frame.and_then(|frame| frame.into_data().ok()).unwrap_or_default())
     }
 

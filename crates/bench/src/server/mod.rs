@@ -5,6 +5,7 @@
 //! Service in this process, without sockets. With `--peer`, another API server does the same work. The floor, hyper alone,
 //! answers with the same bytes: how close k1s is to it says what is left to gain.
 
+mod admission;
 pub(crate) mod child;
 pub(crate) mod client;
 mod floor;
@@ -14,6 +15,8 @@ pub(crate) mod objects;
 mod parts;
 pub(crate) mod process;
 mod scale;
+mod sealed;
+mod secure;
 pub(crate) mod work;
 
 use std::{path::PathBuf, time::Duration};
@@ -47,6 +50,9 @@ pub(crate) struct Options {
     /// Only these parts
     #[arg(long, value_delimiter = ',', value_enum)]
     parts: Vec<Part>,
+    /// Only what security costs: roles, auditing, encryption
+    #[arg(long, conflicts_with = "parts")]
+    secure: bool,
     /// Another API server to measure beside: http://host:port or https://host:port
     #[arg(long, value_name = "URL", requires = "token")]
     peer: Option<String>,
@@ -73,6 +79,10 @@ enum Part {
     Tenants,
     Https,
     Inside,
+    Roles,
+    Audit,
+    Encryption,
+    Admission,
     Scale,
 }
 
@@ -118,7 +128,9 @@ pub(crate) async fn run(options: Options) -> Result<(), Failure> {
         Sizes { times: 21, limit: Duration::from_secs(4), tenants: 1000, writes: 200, scale: &SCALE }
     };
     let folder = options.folder.canonicalize()?;
-    let run = Run { env: &env, program, folder, sizes, parts: options.parts.clone() };
+    let parts =
+        if options.secure { vec![Part::Roles, Part::Audit, Part::Encryption] } else { options.parts.clone() };
+    let run = Run { env: &env, program, folder, sizes, parts };
     let (mut all, mut floors) = (Vec::new(), Vec::new());
     for kept in &options.stores {
         if *kept == Kept::Etcd && !EtcdServer::is_installed()? {
@@ -186,6 +198,9 @@ impl Run<'_> {
         }
         if self.wants(Part::Apply) {
             tell("apply");
+            if let Some(floor) = &floor {
+                self.apply(Measured::floor(&floor.start(false)?), &mut floor.notes(floors)).await?;
+            }
             let child = self.child(kept, false).await?;
             self.apply(Measured::child(&child), notes).await?;
         }
@@ -217,6 +232,22 @@ impl Run<'_> {
             tell("in this process");
             self.inside(notes).await?;
         }
+        if kept == Kept::Memory && self.wants(Part::Roles) {
+            tell("roles");
+            self.roles(notes).await?;
+        }
+        if kept == Kept::Memory && self.wants(Part::Audit) {
+            tell("auditing");
+            self.audit(notes).await?;
+        }
+        if self.wants(Part::Encryption) {
+            tell("encryption");
+            self.encryption(kept, notes).await?;
+        }
+        if kept == Kept::Memory && self.wants(Part::Admission) {
+            tell("admission");
+            self.admission(notes).await?;
+        }
         if kept == Kept::Memory && self.wants(Part::Scale) {
             tell("costs by the number of objects");
             scale::run(self.env, self.sizes.scale, notes).await?;
@@ -226,7 +257,8 @@ impl Run<'_> {
 
     /// The floor of servers with this store, unless it was measured with another one.
     async fn floor(&self, kept: Kept, floors: &[Measurement]) -> Result<Option<Recording>, Failure> {
-        let is_needed = [Part::Objects, Part::Watch, Part::Https].into_iter().any(|part| self.wants(part));
+        let is_needed =
+            [Part::Objects, Part::Apply, Part::Watch, Part::Https].into_iter().any(|part| self.wants(part));
         let floor = FLOORS.into_iter().find(|(subject, _)| *subject == kept.name());
         let Some((_, subject)) = floor.filter(|_| is_needed) else { return Ok(None) };
         if floors.iter().any(|measurement| measurement.name.split('.').next() == Some(subject)) {
@@ -256,6 +288,10 @@ impl Run<'_> {
         if self.wants(Part::Watch) {
             tell("watch");
             self.watch(Measured::peer(target), notes).await?;
+        }
+        if self.wants(Part::Admission) {
+            tell("admission");
+            self.admission_of(Measured::peer(target), notes).await?;
         }
         if target.tls && self.wants(Part::Https) {
             tell("HTTPS");

@@ -12,11 +12,14 @@ use super::{
     process::Process,
     work::{self, Watchers},
 };
-use crate::{Failure, report::Unit};
+use crate::{
+    Failure,
+    report::{Unit, quantile},
+};
 
 impl Run<'_> {
     /// A namespace of this name, unique to the run: a peer may have been measured before.
-    async fn namespace(&self, client: &mut Client, name: &str) -> Result<String, Failure> {
+    pub(super) async fn namespace(&self, client: &mut Client, name: &str) -> Result<String, Failure> {
         let namespace = format!("bench-{name}-{}", self.env.name_suffix());
         work::make_namespace(client, &namespace).await?;
         Ok(namespace)
@@ -116,16 +119,7 @@ impl Run<'_> {
         let (env, limit, target) = (self.env, self.sizes.limit, server.target);
         let mut client = Client::connect(env, target).await?;
         let namespace = self.namespace(&mut client, "apply").await?;
-        let path = format!("/apis/apps/v1/namespaces/{namespace}/deployments");
-        let applied = move |name: &str, replicas: u64| {
-            let url = format!("{path}/{name}?fieldManager=bench&force=true");
-            let body = objects::deployment(name).replacen(
-                r#""replicas":3"#,
-                &format!(r#""replicas":{replicas}"#),
-                1,
-            );
-            (Method::PATCH, url, Content::apply(body))
-        };
+        let applied = move |name: &str, replicas: u64| work::apply(&namespace, name, replicas);
         for number in 0..DEPLOYMENTS {
             let (method, url, content) = applied(&objects::name("d", number), 3);
             client.call(method, &url, content).await?;
@@ -237,6 +231,25 @@ impl Run<'_> {
         notes.add("https.list.10k-speed", bytes as f64 / 1e6 / seconds, Unit::MegabytesPerSecond, None);
         let got = work::by_name(env, target, Method::GET, &namespace, OBJECTS, u64::MAX, limit).await?;
         notes.rate("https.get.c32", got, None);
+        Ok(())
+    }
+
+    /// Reads by a user with the rights of roles, beside those by an administrator, who needs none.
+    pub(super) async fn roles(&self, notes: &mut Notes<'_>) -> Result<(), Failure> {
+        let mut admin = inside::Inside::start(self.env).await?;
+        admin.create(OBJECTS).await?;
+        admin.grant(1000, 10_000).await?;
+        let mut user = admin.as_user(k1s_server::User::new("user-7", &["devs", "qa"]));
+        // In turns, and once before: the second one would find warmer caches.
+        user.get(OBJECTS, OBJECTS).await?;
+        let (mut without, mut with) = (Vec::new(), Vec::new());
+        for _ in 0..self.sizes.times.min(9) {
+            without.push(admin.get(OBJECTS, OBJECTS).await?.per_second());
+            with.push(user.get(OBJECTS, OBJECTS).await?.per_second());
+        }
+        let without = quantile(&mut without, 0.5);
+        notes.add("inside.get.c1-no-rbac", without, Unit::PerSecond, None);
+        notes.add("inside.get.c1-rbac-10k", quantile(&mut with, 0.5), Unit::PerSecond, Some(0.95 * without));
         Ok(())
     }
 

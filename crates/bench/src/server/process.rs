@@ -59,6 +59,17 @@ fn memory(process: u32, which: &str) -> Result<u64, Failure> {
         .ok_or_else(|| Failure(format!("no {which} for process {process}")))
 }
 
+/// The CPU time that the threads of this process have used, in seconds, without the hundredths that `/proc/…/stat` counts in.
+pub(crate) fn own_cpu_seconds() -> Result<f64, Failure> {
+    let mut nanos = 0.0;
+    for thread in std::fs::read_dir("/proc/self/task")? {
+        let text = std::fs::read_to_string(thread?.path().join("schedstat"))?;
+        nanos +=
+            text.split_whitespace().next().and_then(|field| field.parse::<f64>().ok()).unwrap_or_default();
+    }
+    Ok(nanos / 1e9)
+}
+
 /// The CPU time that a process has used, in seconds.
 pub(crate) fn cpu_seconds(process: u32) -> Result<f64, Failure> {
     // The name of the program is in parentheses; user and system time are the 12th and 13th field after it,

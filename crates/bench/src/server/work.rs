@@ -113,6 +113,14 @@ pub(crate) async fn by_name(
     .await
 }
 
+/// An apply of a Deployment.
+pub(crate) fn apply(namespace: &str, name: &str, replicas: u64) -> (Method, String, Content) {
+    let url =
+        format!("/apis/apps/v1/namespaces/{namespace}/deployments/{name}?fieldManager=bench&force=true");
+    let body = objects::deployment(name).replacen(r#""replicas":3"#, &format!(r#""replicas":{replicas}"#), 1);
+    (Method::PATCH, url, Content::apply(body))
+}
+
 /// A namespace for the objects of a run.
 pub(crate) async fn make_namespace(client: &mut Client, namespace: &str) -> Result<(), Failure> {
     let body = objects::namespace(namespace);
@@ -121,7 +129,17 @@ pub(crate) async fn make_namespace(client: &mut Client, namespace: &str) -> Resu
 
 /// The definition of a custom resource, until it is served.
 pub(crate) async fn define(env: &Env, client: &mut Client, group: &str, kind: &str) -> Result<(), Failure> {
-    let body = objects::definition(group, kind);
+    define_as(env, client, group, kind, objects::definition(group, kind)).await
+}
+
+/// Creates this definition of a kind, and waits until it is served.
+pub(crate) async fn define_as(
+    env: &Env,
+    client: &mut Client,
+    group: &str,
+    kind: &str,
+    body: String,
+) -> Result<(), Failure> {
     let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
     client.call(Method::POST, path, Content::json(body)).await?;
     let path = format!("/apis/{group}/v1/namespaces/default/{}/no-such-object", objects::plural(kind));

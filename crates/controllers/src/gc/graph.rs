@@ -238,7 +238,8 @@ impl Graph {
         let mut node = self.nodes.get_mut(uid);
         for (reference, mut verdict) in verdicts {
             if let Some((count, deleted)) = self.checking.get_mut(&reference.uid) {
-                if *deleted {
+                // A reference that cannot be right is not made right by the deletion of what it names.
+                if *deleted && verdict != Verdict::WrongScope {
                     verdict = Verdict::Absent;
                 }
                 *count -= 1;
@@ -370,7 +371,13 @@ impl Graph {
         for (reference, verdict) in &node.references {
             let owner = self.owners.get(&reference.uid);
             let verdict = match (owner, verdict) {
-                (Some(owner), _) if owner.gone => Verdict::Absent,
+                (_, Verdict::WrongScope) => Verdict::WrongScope,
+                // Whether a cluster-scoped object may have this owner at all is known after a check.
+                (Some(owner), verdict)
+                    if owner.gone && (*verdict != Verdict::Unknown || !node.place.namespace.is_empty()) =>
+                {
+                    Verdict::Absent
+                }
                 (Some(owner), Verdict::Unknown) => {
                     owner.is_known_as(reference, &node.place.namespace).unwrap_or(Verdict::Unknown)
                 }

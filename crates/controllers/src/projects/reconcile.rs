@@ -121,8 +121,10 @@ impl Projects {
             self.report(project, &Plane::Ready, Some(&definitions), was_ready).await?;
             return Ok(Action::done());
         }
-        // A control plane has to be ready before anything can be installed in it.
-        let project = self.report(project, &Plane::Ready, Some(&Definitions::Installing), was_ready).await?;
+        // A control plane has to be ready before anything can be installed in it. While definitions are refused, that is what
+        // is reported: a status that changed with each attempt would cause the next one.
+        let meanwhile = status::refused(project).unwrap_or(Definitions::Installing);
+        let project = self.report(project, &Plane::Ready, Some(&meanwhile), was_ready).await?;
         let Installed { refused, pending } = template::install(&self.tenants, &name, &wanted).await?;
         if pending {
             return Ok(Action::requeue_with_backoff());

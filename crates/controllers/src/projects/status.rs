@@ -108,6 +108,14 @@ pub(super) fn is_ready(project: &DynamicObject) -> bool {
     is_status_condition_true(&conditions(project), READY)
 }
 
+/// The definitions of a project as they were reported last, if some were refused.
+pub(super) fn refused(project: &DynamicObject) -> Option<Definitions> {
+    let all = conditions(project).into_iter();
+    let mut refused =
+        all.filter(|one| one.type_ == DEFINITIONS_INSTALLED && one.reason == "DefinitionsRefused");
+    refused.next().map(|one| Definitions::Refused(vec![one.message]))
+}
+
 fn conditions(object: &DynamicObject) -> Vec<Condition> {
     serde_json::from_value(object.data["status"]["conditions"].clone()).unwrap_or_default()
 }

@@ -7,7 +7,7 @@ use std::{sync::Arc, time::Duration};
 use futures_util::future::BoxFuture;
 use k1s_controllers::{ControllersOptions, ProjectsOptions};
 use k1s_env::{Env, WorkTracker};
-use k1s_server::{ServerOptions, User};
+use k1s_server::{AuditOptions, ServerOptions, User};
 use k1s_store::{MemoryOptions, Store};
 #[cfg(feature = "disk")]
 use k1s_store_disk::DiskOptions;
@@ -19,6 +19,8 @@ use crate::{
     control_plane::{ControlPlane, ControlPlaneOptions},
 };
 
+#[cfg(feature = "encryption")]
+use super::encryption::Encrypt;
 #[cfg(feature = "server-tls")]
 use super::listen::{Bound, ListenOptions};
 use super::{Door, Parts, Runtime, StartError, shared::SharedStore, store::StoreChoice};
@@ -36,6 +38,8 @@ pub struct RuntimeBuilder {
     controllers: ControllersOptions,
     projects: Option<ProjectsOptions>,
     election: Election,
+    #[cfg(feature = "encryption")]
+    pub(super) encrypt: Encrypt,
     patience: Duration,
 }
 
@@ -51,6 +55,8 @@ impl Default for RuntimeBuilder {
             controllers: ControllersOptions::default(),
             projects: None,
             election: Election::default(),
+            #[cfg(feature = "encryption")]
+            encrypt: Encrypt::default(),
             patience: Duration::from_secs(30),
         }
     }
@@ -129,6 +135,13 @@ impl RuntimeBuilder {
         self
     }
 
+    /// What is recorded of requests, and where. Nothing by default. The last events are written when the runtime is
+    /// [stopped](Runtime::stop).
+    pub fn audit(mut self, options: AuditOptions) -> RuntimeBuilder {
+        self.server.audit = options;
+        self
+    }
+
     /// Which controllers run: garbage collection, namespaces, definitions, default objects, expiry of Events.
     /// All by default; `ControllersOptions::none()` runs only the server, like envtest.
     pub fn controllers(mut self, options: ControllersOptions) -> RuntimeBuilder {
@@ -184,6 +197,8 @@ impl RuntimeBuilder {
             mut controllers,
             projects,
             election,
+            #[cfg(feature = "encryption")]
+            encrypt,
             patience,
         } = self;
         controllers.projects = projects.or(controllers.projects);
@@ -196,7 +211,11 @@ impl RuntimeBuilder {
         if let Some(tenant) = tenant {
             options.default_tenant = tenant;
         }
+        #[cfg(feature = "encryption")]
+        let folder = store.folder().map(std::path::Path::to_owned);
         let store = store.open(&tasks).await?;
+        #[cfg(feature = "encryption")]
+        let store = encrypt.wrap(&tasks, folder.as_deref(), store, &mut options).await?;
         let started = Started {
             env,
             tasks,
@@ -237,10 +256,17 @@ impl Started {
         let Started { env, tasks, store, patience, .. } = self;
         #[cfg(feature = "server-tls")]
         let ready = match self.bound {
-            Some(bound) => Some(bound.identify(&tasks, &*store, &mut options.server).await?),
+            Some(bound) => Some(bound.identify(&tasks, &store, &mut options.server).await?),
             None => None,
         };
+        #[cfg(feature = "server-tls")]
+        if let (Some(ready), Some(certificates)) = (&ready, &mut options.controllers.certificates)
+            && certificates.signer.is_none()
+        {
+            certificates.signer = ready.signer(&tasks, &options.server.default_tenant);
+        }
         let tenant = options.server.default_tenant.clone();
+        let services = options.server.services.local.clone();
         let plane = ControlPlane::start(&tasks, Arc::clone(&store), options).await?;
         let server = plane.server().clone();
         let inside = match server.tenant(&tenant).await {
@@ -272,6 +298,7 @@ impl Started {
             #[cfg(feature = "server-tls")]
             endpoint,
             tenant,
+            services,
             patience,
             parts,
         })

@@ -86,6 +86,10 @@ pub enum StartError {
         /// What is wrong, and what to do about it.
         reason: String,
     },
+    /// The configuration of encryption at rest cannot be used.
+    #[cfg(feature = "encryption")]
+    #[error("encryption at rest: {0}")]
+    Encryption(String),
     /// The server could not start: the tenant's name is invalid, or the store fails.
     #[error("the API server could not start: {0}")]
     Server(#[from] Status),

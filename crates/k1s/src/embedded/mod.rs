@@ -1,12 +1,17 @@
 //! The embedded control plane: store, server, endpoints and clients, started and stopped together.
 
+mod apis;
 mod builder;
 mod door;
+#[cfg(feature = "encryption")]
+mod encryption;
 mod error;
 #[cfg(feature = "server-tls")]
 mod listen;
 mod shared;
 mod store;
+#[cfg(feature = "webhook")]
+mod webhooks;
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -25,7 +30,9 @@ use tokio::sync::watch;
 
 pub(crate) use self::door::{Door, unavailable};
 #[cfg(feature = "server-tls")]
-pub use self::listen::write_kubeconfig;
+pub use self::listen::{
+    KnownCertificate, NewUser, Pki, folder_kubeconfig, issue_kubeconfig, write_kubeconfig,
+};
 pub use self::{
     builder::RuntimeBuilder,
     error::{StartError, StopError},
@@ -69,6 +76,8 @@ pub struct Runtime {
     #[cfg(feature = "server-tls")]
     endpoint: Option<listen::Endpoint>,
     tenant: String,
+    /// The webhooks and aggregated APIs that the server calls without a socket.
+    services: k1s_server::LocalServices,
     patience: Duration,
     /// `None` when stopped.
     parts: tokio::sync::Mutex<Option<Parts>>,
@@ -206,6 +215,8 @@ impl Runtime {
         if let Some(renewing) = renewing {
             renewing.abort();
         }
+        #[cfg(feature = "server-tls")]
+        self.withdraw();
         plane.stop_controllers().await;
         self.requests.stop_accepting();
         let answered = self.requests.wait_idle(self.patience).await;
@@ -214,6 +225,7 @@ impl Runtime {
             Some(serving) => serving.await,
             None => Ok(Ok(())),
         };
+        self.server.close_audit().await;
         let closed = store.close().await;
         drop((plane, store));
         let ended = self.env.timeout(self.patience, tasks.tasks_ended()).await;
@@ -237,10 +249,12 @@ impl Drop for Runtime {
         self.server.shutdown();
         // Outside of a tokio runtime this cannot wait; the store is closed when the last request drops it.
         if tokio::runtime::Handle::try_current().is_ok() {
+            let server = self.server.clone();
             drop(self.env.spawn("closing the store", async move {
                 if let Some(serving) = serving {
                     let _ = serving.await;
                 }
+                server.close_audit().await;
                 if let Err(error) = store.close().await {
                     tracing::error!(%error, "could not close the store of a dropped runtime");
                 }

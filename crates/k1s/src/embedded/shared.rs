@@ -70,4 +70,8 @@ impl Store for SharedStore {
     fn is_shared(&self) -> bool {
         self.store.is_shared()
     }
+
+    async fn is_stale(&self, key: &[u8]) -> Result<bool> {
+        self.open()?.is_stale(key).await
+    }
 }

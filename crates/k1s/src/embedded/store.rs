@@ -39,6 +39,16 @@ impl StoreChoice {
         }
     }
 
+    /// The data folder, if it is one.
+    #[cfg(any(feature = "encryption", feature = "server-tls"))]
+    pub(super) fn folder(&self) -> Option<&std::path::Path> {
+        match self {
+            #[cfg(feature = "disk")]
+            StoreChoice::Disk(folder, _) => Some(folder),
+            _ => None,
+        }
+    }
+
     pub(super) async fn open(self, env: &Env) -> Result<Arc<dyn Store>, StartError> {
         match self {
             StoreChoice::Memory(options) => Ok(Arc::new(MemoryStore::new(env.clone(), options))),

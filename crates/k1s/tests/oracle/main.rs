@@ -46,7 +46,7 @@ fn play(area: &str) {
     let mut expected = expected();
     expected.retain(|name, _| name.split('/').next() == Some(area));
     let recording = Recording::read(&folder(), area);
-    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let (mut played, mut problems) = (0, String::new());
     for scenario in &recording.scenarios {
         let name = format!("{area}/{}", scenario.name);
@@ -124,4 +124,14 @@ fn apply() {
 #[test]
 fn auth_admission() {
     play("auth-admission");
+}
+
+#[test]
+fn definitions() {
+    play("definitions");
+}
+
+#[test]
+fn admission() {
+    play("admission");
 }

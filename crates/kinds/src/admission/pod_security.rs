@@ -50,6 +50,8 @@ impl fmt::Display for LevelVersion {
 pub struct Policy {
     /// Pods that violate it are rejected.
     pub enforce: LevelVersion,
+    /// Pods that violate it are noted in the audit log.
+    pub audit: LevelVersion,
     /// Pods that violate it get a warning.
     pub warn: LevelVersion,
 }
@@ -79,7 +81,7 @@ fn parse_version(text: &str) -> Result<Option<u32>, &'static str> {
 /// Parses the labels of a namespace. Invalid ones are reported and replaced by a safe level.
 pub fn policy(labels: Option<&Value>) -> (Policy, Vec<FieldError>) {
     let open = LevelVersion { level: Level::Privileged, minor: None };
-    let mut policy = Policy { enforce: open, warn: open };
+    let mut policy = Policy { enforce: open, audit: open, warn: open };
     let mut errors = Vec::new();
     let label = |name: &str| labels.and_then(|labels| labels.get(format!("{LABEL_PREFIX}{name}"))?.as_str());
     let mut wrong = |name: &str, value: &str, why: &str| {
@@ -109,6 +111,7 @@ pub fn policy(labels: Option<&Value>) -> (Policy, Vec<FieldError>) {
         }
         match mode {
             "enforce" => policy.enforce = chosen,
+            "audit" => policy.audit = chosen,
             "warn" => policy.warn = chosen,
             _ => {}
         }

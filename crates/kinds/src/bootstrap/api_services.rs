@@ -46,6 +46,12 @@ fn service(group: &str, version: &str, managed: &str, priorities: (i64, i64)) ->
     })
 }
 
+/// The priorities of a built-in group version: of the group, and of the version in it.
+pub fn priorities(group: &str, version: &str) -> Option<(i64, i64)> {
+    let found = PRIORITIES.iter().find(|(g, v, ..)| *g == group && *v == version)?;
+    Some((found.2, found.3))
+}
+
 /// The `APIService`s of the built-in APIs.
 pub fn api_services() -> Vec<Value> {
     let built_in = |(group, version, minimum, priority): (&str, &str, i64, i64)| {

@@ -8,7 +8,7 @@ mod flow_control;
 mod role_table;
 mod roles;
 
-pub use api_services::{api_services, custom_api_service};
+pub use api_services::{api_services, custom_api_service, priorities};
 pub use flow_control::{flow_schemas, mandatory_flow_schema, mandatory_priority_level, priority_levels};
 pub use roles::{cluster_role_bindings, cluster_roles, role_bindings, roles};
 use serde_json::{Value, json};

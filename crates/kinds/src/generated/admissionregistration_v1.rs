@@ -28,7 +28,7 @@ pub(crate) static MATCH_CONDITION: Type = Type { name: "io.k8s.api.admissionregi
 
 pub(crate) static MATCH_RESOURCES: Type = Type { name: "io.k8s.api.admissionregistration.v1.MatchResources", go: "v1.MatchResources", atomic: true, fields: &[
     Field { name: "excludeResourceRules", go: "[]v1.NamedRuleWithOperations", shape: Shape::List(&Shape::Struct(&NAMED_RULE_WITH_OPERATIONS)), proto: Some(Proto { number: 4, wire: Wire::Bytes, within: &[], wrapped: false }), topology: Topology::Atomic, ..F },
-    Field { name: "matchPolicy", go: "v1.MatchPolicyType", shape: Shape::String("v1.MatchPolicyType"), pointer: true, proto: Some(Proto { number: 7, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
+    Field { name: "matchPolicy", go: "v1.MatchPolicyType", shape: Shape::String("v1.MatchPolicyType"), pointer: true, proto: Some(Proto { number: 7, wire: Wire::Bytes, within: &[], wrapped: false }), values: &["Equivalent", "Exact"], ..F },
     Field { name: "namespaceSelector", go: "v1.LabelSelector", shape: Shape::Struct(&super::meta_v1::LABEL_SELECTOR), pointer: true, proto: Some(Proto { number: 1, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
     Field { name: "objectSelector", go: "v1.LabelSelector", shape: Shape::Struct(&super::meta_v1::LABEL_SELECTOR), pointer: true, proto: Some(Proto { number: 2, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
     Field { name: "resourceRules", go: "[]v1.NamedRuleWithOperations", shape: Shape::List(&Shape::Struct(&NAMED_RULE_WITH_OPERATIONS)), proto: Some(Proto { number: 3, wire: Wire::Bytes, within: &[], wrapped: false }), topology: Topology::Atomic, ..F },
@@ -69,27 +69,27 @@ pub(crate) static MUTATING_ADMISSION_POLICY_LIST: Type = Type { name: "io.k8s.ap
 ] };
 
 pub(crate) static MUTATING_ADMISSION_POLICY_SPEC: Type = Type { name: "io.k8s.api.admissionregistration.v1.MutatingAdmissionPolicySpec", go: "v1.MutatingAdmissionPolicySpec", atomic: false, fields: &[
-    Field { name: "failurePolicy", go: "v1.FailurePolicyType", shape: Shape::String("v1.FailurePolicyType"), pointer: true, proto: Some(Proto { number: 5, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
+    Field { name: "failurePolicy", go: "v1.FailurePolicyType", shape: Shape::String("v1.FailurePolicyType"), pointer: true, proto: Some(Proto { number: 5, wire: Wire::Bytes, within: &[], wrapped: false }), values: &["Fail", "Ignore"], ..F },
     Field { name: "matchConditions", go: "[]v1.MatchCondition", shape: Shape::List(&Shape::Struct(&MATCH_CONDITION)), proto: Some(Proto { number: 6, wire: Wire::Bytes, within: &[], wrapped: false }), merge: Merge { merge: true, key: "name", ..M }, topology: Topology::Map(&["name"]), ..F },
     Field { name: "matchConstraints", go: "v1.MatchResources", shape: Shape::Struct(&MATCH_RESOURCES), pointer: true, proto: Some(Proto { number: 2, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
     Field { name: "mutations", go: "[]v1.Mutation", shape: Shape::List(&Shape::Struct(&MUTATION)), proto: Some(Proto { number: 4, wire: Wire::Bytes, within: &[], wrapped: false }), topology: Topology::Atomic, ..F },
     Field { name: "paramKind", go: "v1.ParamKind", shape: Shape::Struct(&PARAM_KIND), pointer: true, proto: Some(Proto { number: 1, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
-    Field { name: "reinvocationPolicy", go: "v1.ReinvocationPolicyType", shape: Shape::String("v1.ReinvocationPolicyType"), proto: Some(Proto { number: 7, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
+    Field { name: "reinvocationPolicy", go: "v1.ReinvocationPolicyType", shape: Shape::String("v1.ReinvocationPolicyType"), proto: Some(Proto { number: 7, wire: Wire::Bytes, within: &[], wrapped: false }), values: &["IfNeeded", "Never"], ..F },
     Field { name: "variables", go: "[]v1.Variable", shape: Shape::List(&Shape::Struct(&VARIABLE)), proto: Some(Proto { number: 3, wire: Wire::Bytes, within: &[], wrapped: false }), topology: Topology::Atomic, ..F },
 ] };
 
 pub(crate) static MUTATING_WEBHOOK: Type = Type { name: "io.k8s.api.admissionregistration.v1.MutatingWebhook", go: "v1.MutatingWebhook", atomic: false, fields: &[
     Field { name: "admissionReviewVersions", go: "[]string", shape: Shape::List(&Shape::String("string")), required: true, omit: Omit::Never, proto: Some(Proto { number: 8, wire: Wire::Bytes, within: &[], wrapped: false }), topology: Topology::Atomic, ..F },
     Field { name: "clientConfig", go: "v1.WebhookClientConfig", shape: Shape::Struct(&WEBHOOK_CLIENT_CONFIG), required: true, omit: Omit::Never, proto: Some(Proto { number: 2, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
-    Field { name: "failurePolicy", go: "v1.FailurePolicyType", shape: Shape::String("v1.FailurePolicyType"), pointer: true, proto: Some(Proto { number: 4, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
+    Field { name: "failurePolicy", go: "v1.FailurePolicyType", shape: Shape::String("v1.FailurePolicyType"), pointer: true, proto: Some(Proto { number: 4, wire: Wire::Bytes, within: &[], wrapped: false }), values: &["Fail", "Ignore"], ..F },
     Field { name: "matchConditions", go: "[]v1.MatchCondition", shape: Shape::List(&Shape::Struct(&MATCH_CONDITION)), proto: Some(Proto { number: 12, wire: Wire::Bytes, within: &[], wrapped: false }), merge: Merge { merge: true, key: "name", ..M }, topology: Topology::Map(&["name"]), ..F },
-    Field { name: "matchPolicy", go: "v1.MatchPolicyType", shape: Shape::String("v1.MatchPolicyType"), pointer: true, proto: Some(Proto { number: 9, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
+    Field { name: "matchPolicy", go: "v1.MatchPolicyType", shape: Shape::String("v1.MatchPolicyType"), pointer: true, proto: Some(Proto { number: 9, wire: Wire::Bytes, within: &[], wrapped: false }), values: &["Equivalent", "Exact"], ..F },
     Field { name: "name", required: true, omit: Omit::Never, proto: Some(Proto { number: 1, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
     Field { name: "namespaceSelector", go: "v1.LabelSelector", shape: Shape::Struct(&super::meta_v1::LABEL_SELECTOR), pointer: true, proto: Some(Proto { number: 5, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
     Field { name: "objectSelector", go: "v1.LabelSelector", shape: Shape::Struct(&super::meta_v1::LABEL_SELECTOR), pointer: true, proto: Some(Proto { number: 11, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
-    Field { name: "reinvocationPolicy", go: "v1.ReinvocationPolicyType", shape: Shape::String("v1.ReinvocationPolicyType"), pointer: true, proto: Some(Proto { number: 10, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
+    Field { name: "reinvocationPolicy", go: "v1.ReinvocationPolicyType", shape: Shape::String("v1.ReinvocationPolicyType"), pointer: true, proto: Some(Proto { number: 10, wire: Wire::Bytes, within: &[], wrapped: false }), values: &["IfNeeded", "Never"], ..F },
     Field { name: "rules", go: "[]v1.RuleWithOperations", shape: Shape::List(&Shape::Struct(&RULE_WITH_OPERATIONS)), proto: Some(Proto { number: 3, wire: Wire::Bytes, within: &[], wrapped: false }), topology: Topology::Atomic, ..F },
-    Field { name: "sideEffects", go: "v1.SideEffectClass", shape: Shape::String("v1.SideEffectClass"), pointer: true, required: true, omit: Omit::Never, proto: Some(Proto { number: 6, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
+    Field { name: "sideEffects", go: "v1.SideEffectClass", shape: Shape::String("v1.SideEffectClass"), pointer: true, required: true, omit: Omit::Never, proto: Some(Proto { number: 6, wire: Wire::Bytes, within: &[], wrapped: false }), values: &["None", "NoneOnDryRun", "Some", "Unknown"], ..F },
     Field { name: "timeoutSeconds", go: "int32", shape: Shape::Int32, pointer: true, proto: Some(Proto { number: 7, wire: Wire::Varint, within: &[], wrapped: false }), ..F },
 ] };
 
@@ -110,16 +110,16 @@ pub(crate) static MUTATING_WEBHOOK_CONFIGURATION_LIST: Type = Type { name: "io.k
 pub(crate) static MUTATION: Type = Type { name: "io.k8s.api.admissionregistration.v1.Mutation", go: "v1.Mutation", atomic: false, fields: &[
     Field { name: "applyConfiguration", go: "v1.ApplyConfiguration", shape: Shape::Struct(&APPLY_CONFIGURATION), pointer: true, proto: Some(Proto { number: 3, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
     Field { name: "jsonPatch", go: "v1.JSONPatch", shape: Shape::Struct(&JSON_PATCH), pointer: true, proto: Some(Proto { number: 4, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
-    Field { name: "patchType", go: "v1.PatchType", shape: Shape::String("v1.PatchType"), required: true, omit: Omit::Never, proto: Some(Proto { number: 2, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
+    Field { name: "patchType", go: "v1.PatchType", shape: Shape::String("v1.PatchType"), required: true, omit: Omit::Never, proto: Some(Proto { number: 2, wire: Wire::Bytes, within: &[], wrapped: false }), values: &["ApplyConfiguration", "JSONPatch"], ..F },
 ] };
 
 pub(crate) static NAMED_RULE_WITH_OPERATIONS: Type = Type { name: "io.k8s.api.admissionregistration.v1.NamedRuleWithOperations", go: "v1.NamedRuleWithOperations", atomic: true, fields: &[
     Field { name: "apiGroups", declared_in: "Rule", go: "[]string", shape: Shape::List(&Shape::String("string")), proto: Some(Proto { number: 1, wire: Wire::Bytes, within: &[2, 2], wrapped: false }), topology: Topology::Atomic, ..F },
     Field { name: "apiVersions", declared_in: "Rule", go: "[]string", shape: Shape::List(&Shape::String("string")), proto: Some(Proto { number: 2, wire: Wire::Bytes, within: &[2, 2], wrapped: false }), topology: Topology::Atomic, ..F },
-    Field { name: "operations", declared_in: "RuleWithOperations", go: "[]v1.OperationType", shape: Shape::List(&Shape::String("v1.OperationType")), proto: Some(Proto { number: 1, wire: Wire::Bytes, within: &[2], wrapped: false }), topology: Topology::Atomic, ..F },
+    Field { name: "operations", declared_in: "RuleWithOperations", go: "[]v1.OperationType", shape: Shape::List(&Shape::String("v1.OperationType")), proto: Some(Proto { number: 1, wire: Wire::Bytes, within: &[2], wrapped: false }), topology: Topology::Atomic, values: &["*", "CONNECT", "CREATE", "DELETE", "UPDATE"], ..F },
     Field { name: "resourceNames", go: "[]string", shape: Shape::List(&Shape::String("string")), proto: Some(Proto { number: 1, wire: Wire::Bytes, within: &[], wrapped: false }), topology: Topology::Atomic, ..F },
     Field { name: "resources", declared_in: "Rule", go: "[]string", shape: Shape::List(&Shape::String("string")), proto: Some(Proto { number: 3, wire: Wire::Bytes, within: &[2, 2], wrapped: false }), topology: Topology::Atomic, ..F },
-    Field { name: "scope", declared_in: "Rule", go: "v1.ScopeType", shape: Shape::String("v1.ScopeType"), pointer: true, proto: Some(Proto { number: 4, wire: Wire::Bytes, within: &[2, 2], wrapped: false }), ..F },
+    Field { name: "scope", declared_in: "Rule", go: "v1.ScopeType", shape: Shape::String("v1.ScopeType"), pointer: true, proto: Some(Proto { number: 4, wire: Wire::Bytes, within: &[2, 2], wrapped: false }), values: &["*", "Cluster", "Namespaced"], ..F },
 ] };
 
 pub(crate) static PARAM_KIND: Type = Type { name: "io.k8s.api.admissionregistration.v1.ParamKind", go: "v1.ParamKind", atomic: true, fields: &[
@@ -137,9 +137,9 @@ pub(crate) static PARAM_REF: Type = Type { name: "io.k8s.api.admissionregistrati
 pub(crate) static RULE_WITH_OPERATIONS: Type = Type { name: "io.k8s.api.admissionregistration.v1.RuleWithOperations", go: "v1.RuleWithOperations", atomic: false, fields: &[
     Field { name: "apiGroups", declared_in: "Rule", go: "[]string", shape: Shape::List(&Shape::String("string")), proto: Some(Proto { number: 1, wire: Wire::Bytes, within: &[2], wrapped: false }), topology: Topology::Atomic, ..F },
     Field { name: "apiVersions", declared_in: "Rule", go: "[]string", shape: Shape::List(&Shape::String("string")), proto: Some(Proto { number: 2, wire: Wire::Bytes, within: &[2], wrapped: false }), topology: Topology::Atomic, ..F },
-    Field { name: "operations", go: "[]v1.OperationType", shape: Shape::List(&Shape::String("v1.OperationType")), proto: Some(Proto { number: 1, wire: Wire::Bytes, within: &[], wrapped: false }), topology: Topology::Atomic, ..F },
+    Field { name: "operations", go: "[]v1.OperationType", shape: Shape::List(&Shape::String("v1.OperationType")), proto: Some(Proto { number: 1, wire: Wire::Bytes, within: &[], wrapped: false }), topology: Topology::Atomic, values: &["*", "CONNECT", "CREATE", "DELETE", "UPDATE"], ..F },
     Field { name: "resources", declared_in: "Rule", go: "[]string", shape: Shape::List(&Shape::String("string")), proto: Some(Proto { number: 3, wire: Wire::Bytes, within: &[2], wrapped: false }), topology: Topology::Atomic, ..F },
-    Field { name: "scope", declared_in: "Rule", go: "v1.ScopeType", shape: Shape::String("v1.ScopeType"), pointer: true, proto: Some(Proto { number: 4, wire: Wire::Bytes, within: &[2], wrapped: false }), ..F },
+    Field { name: "scope", declared_in: "Rule", go: "v1.ScopeType", shape: Shape::String("v1.ScopeType"), pointer: true, proto: Some(Proto { number: 4, wire: Wire::Bytes, within: &[2], wrapped: false }), values: &["*", "Cluster", "Namespaced"], ..F },
 ] };
 
 pub(crate) static SERVICE_REFERENCE: Type = Type { name: "io.k8s.api.admissionregistration.v1.ServiceReference", go: "v1.ServiceReference", atomic: false, fields: &[
@@ -179,7 +179,7 @@ pub(crate) static VALIDATING_ADMISSION_POLICY_BINDING_SPEC: Type = Type { name: 
     Field { name: "matchResources", go: "v1.MatchResources", shape: Shape::Struct(&MATCH_RESOURCES), pointer: true, proto: Some(Proto { number: 3, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
     Field { name: "paramRef", go: "v1.ParamRef", shape: Shape::Struct(&PARAM_REF), pointer: true, proto: Some(Proto { number: 2, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
     Field { name: "policyName", required: true, proto: Some(Proto { number: 1, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
-    Field { name: "validationActions", go: "[]v1.ValidationAction", shape: Shape::List(&Shape::String("v1.ValidationAction")), required: true, proto: Some(Proto { number: 4, wire: Wire::Bytes, within: &[], wrapped: false }), topology: Topology::Set, ..F },
+    Field { name: "validationActions", go: "[]v1.ValidationAction", shape: Shape::List(&Shape::String("v1.ValidationAction")), required: true, proto: Some(Proto { number: 4, wire: Wire::Bytes, within: &[], wrapped: false }), topology: Topology::Set, values: &["Audit", "Deny", "Warn"], ..F },
 ] };
 
 pub(crate) static VALIDATING_ADMISSION_POLICY_LIST: Type = Type { name: "io.k8s.api.admissionregistration.v1.ValidatingAdmissionPolicyList", go: "v1.ValidatingAdmissionPolicyList", atomic: false, fields: &[
@@ -191,7 +191,7 @@ pub(crate) static VALIDATING_ADMISSION_POLICY_LIST: Type = Type { name: "io.k8s.
 
 pub(crate) static VALIDATING_ADMISSION_POLICY_SPEC: Type = Type { name: "io.k8s.api.admissionregistration.v1.ValidatingAdmissionPolicySpec", go: "v1.ValidatingAdmissionPolicySpec", atomic: false, fields: &[
     Field { name: "auditAnnotations", go: "[]v1.AuditAnnotation", shape: Shape::List(&Shape::Struct(&AUDIT_ANNOTATION)), proto: Some(Proto { number: 5, wire: Wire::Bytes, within: &[], wrapped: false }), topology: Topology::Atomic, ..F },
-    Field { name: "failurePolicy", go: "v1.FailurePolicyType", shape: Shape::String("v1.FailurePolicyType"), pointer: true, proto: Some(Proto { number: 4, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
+    Field { name: "failurePolicy", go: "v1.FailurePolicyType", shape: Shape::String("v1.FailurePolicyType"), pointer: true, proto: Some(Proto { number: 4, wire: Wire::Bytes, within: &[], wrapped: false }), values: &["Fail", "Ignore"], ..F },
     Field { name: "matchConditions", go: "[]v1.MatchCondition", shape: Shape::List(&Shape::Struct(&MATCH_CONDITION)), proto: Some(Proto { number: 6, wire: Wire::Bytes, within: &[], wrapped: false }), merge: Merge { merge: true, key: "name", ..M }, topology: Topology::Map(&["name"]), ..F },
     Field { name: "matchConstraints", go: "v1.MatchResources", shape: Shape::Struct(&MATCH_RESOURCES), pointer: true, proto: Some(Proto { number: 2, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
     Field { name: "paramKind", go: "v1.ParamKind", shape: Shape::Struct(&PARAM_KIND), pointer: true, proto: Some(Proto { number: 1, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
@@ -208,14 +208,14 @@ pub(crate) static VALIDATING_ADMISSION_POLICY_STATUS: Type = Type { name: "io.k8
 pub(crate) static VALIDATING_WEBHOOK: Type = Type { name: "io.k8s.api.admissionregistration.v1.ValidatingWebhook", go: "v1.ValidatingWebhook", atomic: false, fields: &[
     Field { name: "admissionReviewVersions", go: "[]string", shape: Shape::List(&Shape::String("string")), required: true, omit: Omit::Never, proto: Some(Proto { number: 8, wire: Wire::Bytes, within: &[], wrapped: false }), topology: Topology::Atomic, ..F },
     Field { name: "clientConfig", go: "v1.WebhookClientConfig", shape: Shape::Struct(&WEBHOOK_CLIENT_CONFIG), required: true, omit: Omit::Never, proto: Some(Proto { number: 2, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
-    Field { name: "failurePolicy", go: "v1.FailurePolicyType", shape: Shape::String("v1.FailurePolicyType"), pointer: true, proto: Some(Proto { number: 4, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
+    Field { name: "failurePolicy", go: "v1.FailurePolicyType", shape: Shape::String("v1.FailurePolicyType"), pointer: true, proto: Some(Proto { number: 4, wire: Wire::Bytes, within: &[], wrapped: false }), values: &["Fail", "Ignore"], ..F },
     Field { name: "matchConditions", go: "[]v1.MatchCondition", shape: Shape::List(&Shape::Struct(&MATCH_CONDITION)), proto: Some(Proto { number: 11, wire: Wire::Bytes, within: &[], wrapped: false }), merge: Merge { merge: true, key: "name", ..M }, topology: Topology::Map(&["name"]), ..F },
-    Field { name: "matchPolicy", go: "v1.MatchPolicyType", shape: Shape::String("v1.MatchPolicyType"), pointer: true, proto: Some(Proto { number: 9, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
+    Field { name: "matchPolicy", go: "v1.MatchPolicyType", shape: Shape::String("v1.MatchPolicyType"), pointer: true, proto: Some(Proto { number: 9, wire: Wire::Bytes, within: &[], wrapped: false }), values: &["Equivalent", "Exact"], ..F },
     Field { name: "name", required: true, omit: Omit::Never, proto: Some(Proto { number: 1, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
     Field { name: "namespaceSelector", go: "v1.LabelSelector", shape: Shape::Struct(&super::meta_v1::LABEL_SELECTOR), pointer: true, proto: Some(Proto { number: 5, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
     Field { name: "objectSelector", go: "v1.LabelSelector", shape: Shape::Struct(&super::meta_v1::LABEL_SELECTOR), pointer: true, proto: Some(Proto { number: 10, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
     Field { name: "rules", go: "[]v1.RuleWithOperations", shape: Shape::List(&Shape::Struct(&RULE_WITH_OPERATIONS)), proto: Some(Proto { number: 3, wire: Wire::Bytes, within: &[], wrapped: false }), topology: Topology::Atomic, ..F },
-    Field { name: "sideEffects", go: "v1.SideEffectClass", shape: Shape::String("v1.SideEffectClass"), pointer: true, required: true, omit: Omit::Never, proto: Some(Proto { number: 6, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
+    Field { name: "sideEffects", go: "v1.SideEffectClass", shape: Shape::String("v1.SideEffectClass"), pointer: true, required: true, omit: Omit::Never, proto: Some(Proto { number: 6, wire: Wire::Bytes, within: &[], wrapped: false }), values: &["None", "NoneOnDryRun", "Some", "Unknown"], ..F },
     Field { name: "timeoutSeconds", go: "int32", shape: Shape::Int32, pointer: true, proto: Some(Proto { number: 7, wire: Wire::Varint, within: &[], wrapped: false }), ..F },
 ] };
 

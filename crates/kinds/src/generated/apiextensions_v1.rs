@@ -183,7 +183,7 @@ pub(crate) static VALIDATION_RULE: Type = Type { name: "io.k8s.apiextensions-api
     Field { name: "message", proto: Some(Proto { number: 2, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
     Field { name: "messageExpression", proto: Some(Proto { number: 3, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
     Field { name: "optionalOldSelf", go: "bool", shape: Shape::Bool, pointer: true, proto: Some(Proto { number: 6, wire: Wire::Varint, within: &[], wrapped: false }), ..F },
-    Field { name: "reason", go: "v1.FieldValueErrorReason", shape: Shape::String("v1.FieldValueErrorReason"), pointer: true, proto: Some(Proto { number: 4, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
+    Field { name: "reason", go: "v1.FieldValueErrorReason", shape: Shape::String("v1.FieldValueErrorReason"), pointer: true, proto: Some(Proto { number: 4, wire: Wire::Bytes, within: &[], wrapped: false }), values: &["FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired"], ..F },
     Field { name: "rule", required: true, omit: Omit::Never, proto: Some(Proto { number: 1, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
 ] };
 

@@ -64,7 +64,7 @@ pub(crate) static DAEMON_SET_STATUS: Type = Type { name: "io.k8s.api.apps.v1.Dae
 
 pub(crate) static DAEMON_SET_UPDATE_STRATEGY: Type = Type { name: "io.k8s.api.apps.v1.DaemonSetUpdateStrategy", go: "v1.DaemonSetUpdateStrategy", atomic: false, fields: &[
     Field { name: "rollingUpdate", go: "v1.RollingUpdateDaemonSet", shape: Shape::Struct(&ROLLING_UPDATE_DAEMON_SET), pointer: true, proto: Some(Proto { number: 2, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
-    Field { name: "type", go: "v1.DaemonSetUpdateStrategyType", shape: Shape::String("v1.DaemonSetUpdateStrategyType"), proto: Some(Proto { number: 1, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
+    Field { name: "type", go: "v1.DaemonSetUpdateStrategyType", shape: Shape::String("v1.DaemonSetUpdateStrategyType"), proto: Some(Proto { number: 1, wire: Wire::Bytes, within: &[], wrapped: false }), values: &["OnDelete", "RollingUpdate"], ..F },
 ] };
 
 pub(crate) static DEPLOYMENT: Type = Type { name: "io.k8s.api.apps.v1.Deployment", go: "v1.Deployment", atomic: false, fields: &[
@@ -116,7 +116,7 @@ pub(crate) static DEPLOYMENT_STATUS: Type = Type { name: "io.k8s.api.apps.v1.Dep
 
 pub(crate) static DEPLOYMENT_STRATEGY: Type = Type { name: "io.k8s.api.apps.v1.DeploymentStrategy", go: "v1.DeploymentStrategy", atomic: false, fields: &[
     Field { name: "rollingUpdate", go: "v1.RollingUpdateDeployment", shape: Shape::Struct(&ROLLING_UPDATE_DEPLOYMENT), pointer: true, proto: Some(Proto { number: 2, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
-    Field { name: "type", go: "v1.DeploymentStrategyType", shape: Shape::String("v1.DeploymentStrategyType"), proto: Some(Proto { number: 1, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
+    Field { name: "type", go: "v1.DeploymentStrategyType", shape: Shape::String("v1.DeploymentStrategyType"), proto: Some(Proto { number: 1, wire: Wire::Bytes, within: &[], wrapped: false }), values: &["Recreate", "RollingUpdate"], ..F },
 ] };
 
 pub(crate) static REPLICA_SET: Type = Type { name: "io.k8s.api.apps.v1.ReplicaSet", go: "v1.ReplicaSet", atomic: false, fields: &[
@@ -210,7 +210,7 @@ pub(crate) static STATEFUL_SET_SPEC: Type = Type { name: "io.k8s.api.apps.v1.Sta
     Field { name: "minReadySeconds", go: "int32", shape: Shape::Int32, proto: Some(Proto { number: 9, wire: Wire::Varint, within: &[], wrapped: false }), ..F },
     Field { name: "ordinals", go: "v1.StatefulSetOrdinals", shape: Shape::Struct(&STATEFUL_SET_ORDINALS), pointer: true, proto: Some(Proto { number: 11, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
     Field { name: "persistentVolumeClaimRetentionPolicy", go: "v1.StatefulSetPersistentVolumeClaimRetentionPolicy", shape: Shape::Struct(&STATEFUL_SET_PERSISTENT_VOLUME_CLAIM_RETENTION_POLICY), pointer: true, proto: Some(Proto { number: 10, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
-    Field { name: "podManagementPolicy", go: "v1.PodManagementPolicyType", shape: Shape::String("v1.PodManagementPolicyType"), proto: Some(Proto { number: 6, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
+    Field { name: "podManagementPolicy", go: "v1.PodManagementPolicyType", shape: Shape::String("v1.PodManagementPolicyType"), proto: Some(Proto { number: 6, wire: Wire::Bytes, within: &[], wrapped: false }), values: &["OrderedReady", "Parallel"], ..F },
     Field { name: "replicas", go: "int32", shape: Shape::Int32, pointer: true, proto: Some(Proto { number: 1, wire: Wire::Varint, within: &[], wrapped: false }), ..F },
     Field { name: "revisionHistoryLimit", go: "int32", shape: Shape::Int32, pointer: true, proto: Some(Proto { number: 8, wire: Wire::Varint, within: &[], wrapped: false }), ..F },
     Field { name: "selector", go: "v1.LabelSelector", shape: Shape::Struct(&super::meta_v1::LABEL_SELECTOR), pointer: true, required: true, omit: Omit::Never, proto: Some(Proto { number: 2, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
@@ -235,5 +235,5 @@ pub(crate) static STATEFUL_SET_STATUS: Type = Type { name: "io.k8s.api.apps.v1.S
 
 pub(crate) static STATEFUL_SET_UPDATE_STRATEGY: Type = Type { name: "io.k8s.api.apps.v1.StatefulSetUpdateStrategy", go: "v1.StatefulSetUpdateStrategy", atomic: false, fields: &[
     Field { name: "rollingUpdate", go: "v1.RollingUpdateStatefulSetStrategy", shape: Shape::Struct(&ROLLING_UPDATE_STATEFUL_SET_STRATEGY), pointer: true, proto: Some(Proto { number: 2, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
-    Field { name: "type", go: "v1.StatefulSetUpdateStrategyType", shape: Shape::String("v1.StatefulSetUpdateStrategyType"), proto: Some(Proto { number: 1, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
+    Field { name: "type", go: "v1.StatefulSetUpdateStrategyType", shape: Shape::String("v1.StatefulSetUpdateStrategyType"), proto: Some(Proto { number: 1, wire: Wire::Bytes, within: &[], wrapped: false }), values: &["OnDelete", "Recreate", "RollingUpdate"], ..F },
 ] };

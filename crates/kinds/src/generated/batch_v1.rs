@@ -19,7 +19,7 @@ pub(crate) static CRON_JOB_LIST: Type = Type { name: "io.k8s.api.batch.v1.CronJo
 ] };
 
 pub(crate) static CRON_JOB_SPEC: Type = Type { name: "io.k8s.api.batch.v1.CronJobSpec", go: "v1.CronJobSpec", atomic: false, fields: &[
-    Field { name: "concurrencyPolicy", go: "v1.ConcurrencyPolicy", shape: Shape::String("v1.ConcurrencyPolicy"), proto: Some(Proto { number: 3, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
+    Field { name: "concurrencyPolicy", go: "v1.ConcurrencyPolicy", shape: Shape::String("v1.ConcurrencyPolicy"), proto: Some(Proto { number: 3, wire: Wire::Bytes, within: &[], wrapped: false }), values: &["Allow", "Forbid", "Replace"], ..F },
     Field { name: "failedJobsHistoryLimit", go: "int32", shape: Shape::Int32, pointer: true, proto: Some(Proto { number: 7, wire: Wire::Varint, within: &[], wrapped: false }), ..F },
     Field { name: "jobTemplate", go: "v1.JobTemplateSpec", shape: Shape::Struct(&JOB_TEMPLATE_SPEC), required: true, omit: Omit::Never, proto: Some(Proto { number: 5, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
     Field { name: "schedule", required: true, omit: Omit::Never, proto: Some(Proto { number: 1, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
@@ -70,14 +70,14 @@ pub(crate) static JOB_SPEC: Type = Type { name: "io.k8s.api.batch.v1.JobSpec", g
     Field { name: "activeDeadlineSeconds", go: "int64", shape: Shape::Int64, pointer: true, proto: Some(Proto { number: 3, wire: Wire::Varint, within: &[], wrapped: false }), ..F },
     Field { name: "backoffLimit", go: "int32", shape: Shape::Int32, pointer: true, proto: Some(Proto { number: 7, wire: Wire::Varint, within: &[], wrapped: false }), ..F },
     Field { name: "backoffLimitPerIndex", go: "int32", shape: Shape::Int32, pointer: true, proto: Some(Proto { number: 12, wire: Wire::Varint, within: &[], wrapped: false }), ..F },
-    Field { name: "completionMode", go: "v1.CompletionMode", shape: Shape::String("v1.CompletionMode"), pointer: true, proto: Some(Proto { number: 9, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
+    Field { name: "completionMode", go: "v1.CompletionMode", shape: Shape::String("v1.CompletionMode"), pointer: true, proto: Some(Proto { number: 9, wire: Wire::Bytes, within: &[], wrapped: false }), values: &["Indexed", "NonIndexed"], ..F },
     Field { name: "completions", go: "int32", shape: Shape::Int32, pointer: true, proto: Some(Proto { number: 2, wire: Wire::Varint, within: &[], wrapped: false }), ..F },
     Field { name: "managedBy", pointer: true, proto: Some(Proto { number: 15, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
     Field { name: "manualSelector", go: "bool", shape: Shape::Bool, pointer: true, proto: Some(Proto { number: 5, wire: Wire::Varint, within: &[], wrapped: false }), ..F },
     Field { name: "maxFailedIndexes", go: "int32", shape: Shape::Int32, pointer: true, proto: Some(Proto { number: 13, wire: Wire::Varint, within: &[], wrapped: false }), ..F },
     Field { name: "parallelism", go: "int32", shape: Shape::Int32, pointer: true, proto: Some(Proto { number: 1, wire: Wire::Varint, within: &[], wrapped: false }), ..F },
     Field { name: "podFailurePolicy", go: "v1.PodFailurePolicy", shape: Shape::Struct(&POD_FAILURE_POLICY), pointer: true, proto: Some(Proto { number: 11, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
-    Field { name: "podReplacementPolicy", go: "v1.PodReplacementPolicy", shape: Shape::String("v1.PodReplacementPolicy"), pointer: true, proto: Some(Proto { number: 14, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
+    Field { name: "podReplacementPolicy", go: "v1.PodReplacementPolicy", shape: Shape::String("v1.PodReplacementPolicy"), pointer: true, proto: Some(Proto { number: 14, wire: Wire::Bytes, within: &[], wrapped: false }), values: &["Failed", "TerminatingOrFailed"], ..F },
     Field { name: "scheduling", go: "v1.JobSchedulingConfiguration", shape: Shape::Struct(&JOB_SCHEDULING_CONFIGURATION), pointer: true, proto: Some(Proto { number: 17, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
     Field { name: "selector", go: "v1.LabelSelector", shape: Shape::Struct(&super::meta_v1::LABEL_SELECTOR), pointer: true, proto: Some(Proto { number: 4, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
     Field { name: "successPolicy", go: "v1.SuccessPolicy", shape: Shape::Struct(&SUCCESS_POLICY), pointer: true, proto: Some(Proto { number: 16, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
@@ -111,7 +111,7 @@ pub(crate) static POD_FAILURE_POLICY: Type = Type { name: "io.k8s.api.batch.v1.P
 
 pub(crate) static POD_FAILURE_POLICY_ON_EXIT_CODES_REQUIREMENT: Type = Type { name: "io.k8s.api.batch.v1.PodFailurePolicyOnExitCodesRequirement", go: "v1.PodFailurePolicyOnExitCodesRequirement", atomic: false, fields: &[
     Field { name: "containerName", pointer: true, proto: Some(Proto { number: 1, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
-    Field { name: "operator", go: "v1.PodFailurePolicyOnExitCodesOperator", shape: Shape::String("v1.PodFailurePolicyOnExitCodesOperator"), required: true, omit: Omit::Never, proto: Some(Proto { number: 2, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
+    Field { name: "operator", go: "v1.PodFailurePolicyOnExitCodesOperator", shape: Shape::String("v1.PodFailurePolicyOnExitCodesOperator"), required: true, omit: Omit::Never, proto: Some(Proto { number: 2, wire: Wire::Bytes, within: &[], wrapped: false }), values: &["In", "NotIn"], ..F },
     Field { name: "values", go: "[]int32", shape: Shape::List(&Shape::Int32), required: true, omit: Omit::Never, proto: Some(Proto { number: 3, wire: Wire::Varint, within: &[], wrapped: false }), topology: Topology::Set, ..F },
 ] };
 
@@ -121,7 +121,7 @@ pub(crate) static POD_FAILURE_POLICY_ON_POD_CONDITIONS_PATTERN: Type = Type { na
 ] };
 
 pub(crate) static POD_FAILURE_POLICY_RULE: Type = Type { name: "io.k8s.api.batch.v1.PodFailurePolicyRule", go: "v1.PodFailurePolicyRule", atomic: false, fields: &[
-    Field { name: "action", go: "v1.PodFailurePolicyAction", shape: Shape::String("v1.PodFailurePolicyAction"), required: true, omit: Omit::Never, proto: Some(Proto { number: 1, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
+    Field { name: "action", go: "v1.PodFailurePolicyAction", shape: Shape::String("v1.PodFailurePolicyAction"), required: true, omit: Omit::Never, proto: Some(Proto { number: 1, wire: Wire::Bytes, within: &[], wrapped: false }), values: &["Count", "FailIndex", "FailJob", "Ignore"], ..F },
     Field { name: "onExitCodes", go: "v1.PodFailurePolicyOnExitCodesRequirement", shape: Shape::Struct(&POD_FAILURE_POLICY_ON_EXIT_CODES_REQUIREMENT), pointer: true, proto: Some(Proto { number: 2, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
     Field { name: "onPodConditions", go: "[]v1.PodFailurePolicyOnPodConditionsPattern", shape: Shape::List(&Shape::Struct(&POD_FAILURE_POLICY_ON_POD_CONDITIONS_PATTERN)), proto: Some(Proto { number: 3, wire: Wire::Bytes, within: &[], wrapped: false }), topology: Topology::Atomic, ..F },
 ] };

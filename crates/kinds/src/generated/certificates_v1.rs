@@ -34,7 +34,7 @@ pub(crate) static CERTIFICATE_SIGNING_REQUEST_SPEC: Type = Type { name: "io.k8s.
     Field { name: "request", go: "[]uint8", shape: Shape::Bytes, required: true, omit: Omit::Never, proto: Some(Proto { number: 1, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
     Field { name: "signerName", required: true, omit: Omit::Never, proto: Some(Proto { number: 7, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
     Field { name: "uid", proto: Some(Proto { number: 3, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
-    Field { name: "usages", go: "[]v1.KeyUsage", shape: Shape::List(&Shape::String("v1.KeyUsage")), proto: Some(Proto { number: 5, wire: Wire::Bytes, within: &[], wrapped: false }), topology: Topology::Atomic, ..F },
+    Field { name: "usages", go: "[]v1.KeyUsage", shape: Shape::List(&Shape::String("v1.KeyUsage")), proto: Some(Proto { number: 5, wire: Wire::Bytes, within: &[], wrapped: false }), topology: Topology::Atomic, values: &["any", "cert sign", "client auth", "code signing", "content commitment", "crl sign", "data encipherment", "decipher only", "digital signature", "email protection", "encipher only", "ipsec end system", "ipsec tunnel", "ipsec user", "key agreement", "key encipherment", "microsoft sgc", "netscape sgc", "ocsp signing", "s/mime", "server auth", "signing", "timestamping"], ..F },
     Field { name: "username", proto: Some(Proto { number: 2, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
 ] };
 

@@ -18,7 +18,7 @@ pub(crate) static AFFINITY: Type = Type { name: "io.k8s.api.core.v1.Affinity", g
 
 pub(crate) static APP_ARMOR_PROFILE: Type = Type { name: "io.k8s.api.core.v1.AppArmorProfile", go: "v1.AppArmorProfile", atomic: false, fields: &[
     Field { name: "localhostProfile", pointer: true, proto: Some(Proto { number: 2, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
-    Field { name: "type", go: "v1.AppArmorProfileType", shape: Shape::String("v1.AppArmorProfileType"), required: true, omit: Omit::Never, proto: Some(Proto { number: 1, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
+    Field { name: "type", go: "v1.AppArmorProfileType", shape: Shape::String("v1.AppArmorProfileType"), required: true, omit: Omit::Never, proto: Some(Proto { number: 1, wire: Wire::Bytes, within: &[], wrapped: false }), values: &["Localhost", "RuntimeDefault", "Unconfined"], ..F },
 ] };
 
 pub(crate) static ATTACHED_VOLUME: Type = Type { name: "io.k8s.api.core.v1.AttachedVolume", go: "v1.AttachedVolume", atomic: false, fields: &[
@@ -27,11 +27,11 @@ pub(crate) static ATTACHED_VOLUME: Type = Type { name: "io.k8s.api.core.v1.Attac
 ] };
 
 pub(crate) static AZURE_DISK_VOLUME_SOURCE: Type = Type { name: "io.k8s.api.core.v1.AzureDiskVolumeSource", go: "v1.AzureDiskVolumeSource", atomic: false, fields: &[
-    Field { name: "cachingMode", go: "v1.AzureDataDiskCachingMode", shape: Shape::String("v1.AzureDataDiskCachingMode"), pointer: true, proto: Some(Proto { number: 3, wire: Wire::Bytes, within: &[], wrapped: false }), default: "\"ReadWrite\"", ..F },
+    Field { name: "cachingMode", go: "v1.AzureDataDiskCachingMode", shape: Shape::String("v1.AzureDataDiskCachingMode"), pointer: true, proto: Some(Proto { number: 3, wire: Wire::Bytes, within: &[], wrapped: false }), default: "\"ReadWrite\"", values: &["None", "ReadOnly", "ReadWrite"], ..F },
     Field { name: "diskName", required: true, omit: Omit::Never, proto: Some(Proto { number: 1, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
     Field { name: "diskURI", required: true, omit: Omit::Never, proto: Some(Proto { number: 2, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
     Field { name: "fsType", pointer: true, proto: Some(Proto { number: 4, wire: Wire::Bytes, within: &[], wrapped: false }), default: "\"ext4\"", ..F },
-    Field { name: "kind", go: "v1.AzureDataDiskKind", shape: Shape::String("v1.AzureDataDiskKind"), pointer: true, proto: Some(Proto { number: 6, wire: Wire::Bytes, within: &[], wrapped: false }), default: "\"Shared\"", ..F },
+    Field { name: "kind", go: "v1.AzureDataDiskKind", shape: Shape::String("v1.AzureDataDiskKind"), pointer: true, proto: Some(Proto { number: 6, wire: Wire::Bytes, within: &[], wrapped: false }), default: "\"Shared\"", values: &["Dedicated", "Managed", "Shared"], ..F },
     Field { name: "readOnly", go: "bool", shape: Shape::Bool, pointer: true, proto: Some(Proto { number: 5, wire: Wire::Varint, within: &[], wrapped: false }), default: "false", ..F },
 ] };
 
@@ -202,7 +202,7 @@ pub(crate) static CONTAINER: Type = Type { name: "io.k8s.api.core.v1.Container",
     Field { name: "env", go: "[]v1.EnvVar", shape: Shape::List(&Shape::Struct(&ENV_VAR)), proto: Some(Proto { number: 7, wire: Wire::Bytes, within: &[], wrapped: false }), merge: Merge { merge: true, key: "name", ..M }, topology: Topology::Map(&["name"]), ..F },
     Field { name: "envFrom", go: "[]v1.EnvFromSource", shape: Shape::List(&Shape::Struct(&ENV_FROM_SOURCE)), proto: Some(Proto { number: 19, wire: Wire::Bytes, within: &[], wrapped: false }), topology: Topology::Atomic, ..F },
     Field { name: "image", proto: Some(Proto { number: 2, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
-    Field { name: "imagePullPolicy", go: "v1.PullPolicy", shape: Shape::String("v1.PullPolicy"), proto: Some(Proto { number: 14, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
+    Field { name: "imagePullPolicy", go: "v1.PullPolicy", shape: Shape::String("v1.PullPolicy"), proto: Some(Proto { number: 14, wire: Wire::Bytes, within: &[], wrapped: false }), values: &["Always", "IfNotPresent", "Never"], ..F },
     Field { name: "lifecycle", go: "v1.Lifecycle", shape: Shape::Struct(&LIFECYCLE), pointer: true, proto: Some(Proto { number: 12, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
     Field { name: "livenessProbe", go: "v1.Probe", shape: Shape::Struct(&PROBE), pointer: true, proto: Some(Proto { number: 10, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
     Field { name: "name", required: true, omit: Omit::Never, proto: Some(Proto { number: 1, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
@@ -217,7 +217,7 @@ pub(crate) static CONTAINER: Type = Type { name: "io.k8s.api.core.v1.Container",
     Field { name: "stdin", go: "bool", shape: Shape::Bool, proto: Some(Proto { number: 16, wire: Wire::Varint, within: &[], wrapped: false }), ..F },
     Field { name: "stdinOnce", go: "bool", shape: Shape::Bool, proto: Some(Proto { number: 17, wire: Wire::Varint, within: &[], wrapped: false }), ..F },
     Field { name: "terminationMessagePath", proto: Some(Proto { number: 13, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
-    Field { name: "terminationMessagePolicy", go: "v1.TerminationMessagePolicy", shape: Shape::String("v1.TerminationMessagePolicy"), proto: Some(Proto { number: 20, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
+    Field { name: "terminationMessagePolicy", go: "v1.TerminationMessagePolicy", shape: Shape::String("v1.TerminationMessagePolicy"), proto: Some(Proto { number: 20, wire: Wire::Bytes, within: &[], wrapped: false }), values: &["FallbackToLogsOnError", "File"], ..F },
     Field { name: "tty", go: "bool", shape: Shape::Bool, proto: Some(Proto { number: 18, wire: Wire::Varint, within: &[], wrapped: false }), ..F },
     Field { name: "volumeDevices", go: "[]v1.VolumeDevice", shape: Shape::List(&Shape::Struct(&VOLUME_DEVICE)), proto: Some(Proto { number: 21, wire: Wire::Bytes, within: &[], wrapped: false }), merge: Merge { merge: true, key: "devicePath", ..M }, topology: Topology::Map(&["devicePath"]), ..F },
     Field { name: "volumeMounts", go: "[]v1.VolumeMount", shape: Shape::List(&Shape::Struct(&VOLUME_MOUNT)), proto: Some(Proto { number: 9, wire: Wire::Bytes, within: &[], wrapped: false }), merge: Merge { merge: true, key: "mountPath", ..M }, topology: Topology::Map(&["mountPath"]), ..F },
@@ -240,7 +240,7 @@ pub(crate) static CONTAINER_PORT: Type = Type { name: "io.k8s.api.core.v1.Contai
     Field { name: "hostIP", proto: Some(Proto { number: 5, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
     Field { name: "hostPort", go: "int32", shape: Shape::Int32, proto: Some(Proto { number: 2, wire: Wire::Varint, within: &[], wrapped: false }), ..F },
     Field { name: "name", proto: Some(Proto { number: 1, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
-    Field { name: "protocol", go: "v1.Protocol", shape: Shape::String("v1.Protocol"), proto: Some(Proto { number: 4, wire: Wire::Bytes, within: &[], wrapped: false }), default: "\"TCP\"", ..F },
+    Field { name: "protocol", go: "v1.Protocol", shape: Shape::String("v1.Protocol"), proto: Some(Proto { number: 4, wire: Wire::Bytes, within: &[], wrapped: false }), default: "\"TCP\"", values: &["SCTP", "TCP", "UDP"], ..F },
 ] };
 
 pub(crate) static CONTAINER_RESIZE_POLICY: Type = Type { name: "io.k8s.api.core.v1.ContainerResizePolicy", go: "v1.ContainerResizePolicy", atomic: false, fields: &[
@@ -296,7 +296,7 @@ pub(crate) static CONTAINER_STATUS: Type = Type { name: "io.k8s.api.core.v1.Cont
     Field { name: "restartCount", go: "int32", shape: Shape::Int32, required: true, omit: Omit::Never, proto: Some(Proto { number: 5, wire: Wire::Varint, within: &[], wrapped: false }), ..F },
     Field { name: "started", go: "bool", shape: Shape::Bool, pointer: true, proto: Some(Proto { number: 9, wire: Wire::Varint, within: &[], wrapped: false }), ..F },
     Field { name: "state", go: "v1.ContainerState", shape: Shape::Struct(&CONTAINER_STATE), proto: Some(Proto { number: 2, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
-    Field { name: "stopSignal", go: "v1.Signal", shape: Shape::String("v1.Signal"), pointer: true, proto: Some(Proto { number: 15, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
+    Field { name: "stopSignal", go: "v1.Signal", shape: Shape::String("v1.Signal"), pointer: true, proto: Some(Proto { number: 15, wire: Wire::Bytes, within: &[], wrapped: false }), values: &["SIGABRT", "SIGALRM", "SIGBUS", "SIGCHLD", "SIGCLD", "SIGCONT", "SIGFPE", "SIGHUP", "SIGILL", "SIGINT", "SIGIO", "SIGIOT", "SIGKILL", "SIGPIPE", "SIGPOLL", "SIGPROF", "SIGPWR", "SIGQUIT", "SIGRTMAX", "SIGRTMAX-1", "SIGRTMAX-10", "SIGRTMAX-11", "SIGRTMAX-12", "SIGRTMAX-13", "SIGRTMAX-14", "SIGRTMAX-2", "SIGRTMAX-3", "SIGRTMAX-4", "SIGRTMAX-5", "SIGRTMAX-6", "SIGRTMAX-7", "SIGRTMAX-8", "SIGRTMAX-9", "SIGRTMIN", "SIGRTMIN+1", "SIGRTMIN+10", "SIGRTMIN+11", "SIGRTMIN+12", "SIGRTMIN+13", "SIGRTMIN+14", "SIGRTMIN+15", "SIGRTMIN+2", "SIGRTMIN+3", "SIGRTMIN+4", "SIGRTMIN+5", "SIGRTMIN+6", "SIGRTMIN+7", "SIGRTMIN+8", "SIGRTMIN+9", "SIGSEGV", "SIGSTKFLT", "SIGSTOP", "SIGSYS", "SIGTERM", "SIGTRAP", "SIGTSTP", "SIGTTIN", "SIGTTOU", "SIGURG", "SIGUSR1", "SIGUSR2", "SIGVTALRM", "SIGWINCH", "SIGXCPU", "SIGXFSZ"], ..F },
     Field { name: "user", go: "v1.ContainerUser", shape: Shape::Struct(&CONTAINER_USER), pointer: true, proto: Some(Proto { number: 13, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
     Field { name: "volumeMounts", go: "[]v1.VolumeMountStatus", shape: Shape::List(&Shape::Struct(&VOLUME_MOUNT_STATUS)), proto: Some(Proto { number: 12, wire: Wire::Bytes, within: &[], wrapped: false }), merge: Merge { merge: true, key: "mountPath", ..M }, topology: Topology::Map(&["mountPath"]), ..F },
 ] };
@@ -344,7 +344,7 @@ pub(crate) static ENDPOINT_PORT: Type = Type { name: "io.k8s.api.core.v1.Endpoin
     Field { name: "appProtocol", pointer: true, proto: Some(Proto { number: 4, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
     Field { name: "name", proto: Some(Proto { number: 1, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
     Field { name: "port", go: "int32", shape: Shape::Int32, required: true, omit: Omit::Never, proto: Some(Proto { number: 2, wire: Wire::Varint, within: &[], wrapped: false }), ..F },
-    Field { name: "protocol", go: "v1.Protocol", shape: Shape::String("v1.Protocol"), proto: Some(Proto { number: 3, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
+    Field { name: "protocol", go: "v1.Protocol", shape: Shape::String("v1.Protocol"), proto: Some(Proto { number: 3, wire: Wire::Bytes, within: &[], wrapped: false }), values: &["SCTP", "TCP", "UDP"], ..F },
 ] };
 
 pub(crate) static ENDPOINT_SUBSET: Type = Type { name: "io.k8s.api.core.v1.EndpointSubset", go: "v1.EndpointSubset", atomic: false, fields: &[
@@ -393,7 +393,7 @@ pub(crate) static EPHEMERAL_CONTAINER: Type = Type { name: "io.k8s.api.core.v1.E
     Field { name: "env", declared_in: "EphemeralContainerCommon", go: "[]v1.EnvVar", shape: Shape::List(&Shape::Struct(&ENV_VAR)), proto: Some(Proto { number: 7, wire: Wire::Bytes, within: &[1], wrapped: false }), merge: Merge { merge: true, key: "name", ..M }, topology: Topology::Map(&["name"]), ..F },
     Field { name: "envFrom", declared_in: "EphemeralContainerCommon", go: "[]v1.EnvFromSource", shape: Shape::List(&Shape::Struct(&ENV_FROM_SOURCE)), proto: Some(Proto { number: 19, wire: Wire::Bytes, within: &[1], wrapped: false }), topology: Topology::Atomic, ..F },
     Field { name: "image", declared_in: "EphemeralContainerCommon", proto: Some(Proto { number: 2, wire: Wire::Bytes, within: &[1], wrapped: false }), ..F },
-    Field { name: "imagePullPolicy", declared_in: "EphemeralContainerCommon", go: "v1.PullPolicy", shape: Shape::String("v1.PullPolicy"), proto: Some(Proto { number: 14, wire: Wire::Bytes, within: &[1], wrapped: false }), ..F },
+    Field { name: "imagePullPolicy", declared_in: "EphemeralContainerCommon", go: "v1.PullPolicy", shape: Shape::String("v1.PullPolicy"), proto: Some(Proto { number: 14, wire: Wire::Bytes, within: &[1], wrapped: false }), values: &["Always", "IfNotPresent", "Never"], ..F },
     Field { name: "lifecycle", declared_in: "EphemeralContainerCommon", go: "v1.Lifecycle", shape: Shape::Struct(&LIFECYCLE), pointer: true, proto: Some(Proto { number: 12, wire: Wire::Bytes, within: &[1], wrapped: false }), ..F },
     Field { name: "livenessProbe", declared_in: "EphemeralContainerCommon", go: "v1.Probe", shape: Shape::Struct(&PROBE), pointer: true, proto: Some(Proto { number: 10, wire: Wire::Bytes, within: &[1], wrapped: false }), ..F },
     Field { name: "name", declared_in: "EphemeralContainerCommon", required: true, omit: Omit::Never, proto: Some(Proto { number: 1, wire: Wire::Bytes, within: &[1], wrapped: false }), ..F },
@@ -409,7 +409,7 @@ pub(crate) static EPHEMERAL_CONTAINER: Type = Type { name: "io.k8s.api.core.v1.E
     Field { name: "stdinOnce", declared_in: "EphemeralContainerCommon", go: "bool", shape: Shape::Bool, proto: Some(Proto { number: 17, wire: Wire::Varint, within: &[1], wrapped: false }), ..F },
     Field { name: "targetContainerName", proto: Some(Proto { number: 2, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
     Field { name: "terminationMessagePath", declared_in: "EphemeralContainerCommon", proto: Some(Proto { number: 13, wire: Wire::Bytes, within: &[1], wrapped: false }), ..F },
-    Field { name: "terminationMessagePolicy", declared_in: "EphemeralContainerCommon", go: "v1.TerminationMessagePolicy", shape: Shape::String("v1.TerminationMessagePolicy"), proto: Some(Proto { number: 20, wire: Wire::Bytes, within: &[1], wrapped: false }), ..F },
+    Field { name: "terminationMessagePolicy", declared_in: "EphemeralContainerCommon", go: "v1.TerminationMessagePolicy", shape: Shape::String("v1.TerminationMessagePolicy"), proto: Some(Proto { number: 20, wire: Wire::Bytes, within: &[1], wrapped: false }), values: &["FallbackToLogsOnError", "File"], ..F },
     Field { name: "tty", declared_in: "EphemeralContainerCommon", go: "bool", shape: Shape::Bool, proto: Some(Proto { number: 18, wire: Wire::Varint, within: &[1], wrapped: false }), ..F },
     Field { name: "volumeDevices", declared_in: "EphemeralContainerCommon", go: "[]v1.VolumeDevice", shape: Shape::List(&Shape::Struct(&VOLUME_DEVICE)), proto: Some(Proto { number: 21, wire: Wire::Bytes, within: &[1], wrapped: false }), merge: Merge { merge: true, key: "devicePath", ..M }, topology: Topology::Map(&["devicePath"]), ..F },
     Field { name: "volumeMounts", declared_in: "EphemeralContainerCommon", go: "[]v1.VolumeMount", shape: Shape::List(&Shape::Struct(&VOLUME_MOUNT)), proto: Some(Proto { number: 9, wire: Wire::Bytes, within: &[1], wrapped: false }), merge: Merge { merge: true, key: "mountPath", ..M }, topology: Topology::Map(&["mountPath"]), ..F },
@@ -510,7 +510,7 @@ pub(crate) static GCE_PERSISTENT_DISK_VOLUME_SOURCE: Type = Type { name: "io.k8s
 ] };
 
 pub(crate) static GRPC_ACTION: Type = Type { name: "io.k8s.api.core.v1.GRPCAction", go: "v1.GRPCAction", atomic: false, fields: &[
-    Field { name: "mode", go: "v1.GRPCProbeMode", shape: Shape::String("v1.GRPCProbeMode"), pointer: true, proto: Some(Proto { number: 3, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
+    Field { name: "mode", go: "v1.GRPCProbeMode", shape: Shape::String("v1.GRPCProbeMode"), pointer: true, proto: Some(Proto { number: 3, wire: Wire::Bytes, within: &[], wrapped: false }), values: &["Plaintext", "TLS"], ..F },
     Field { name: "port", go: "int32", shape: Shape::Int32, required: true, omit: Omit::Never, proto: Some(Proto { number: 1, wire: Wire::Varint, within: &[], wrapped: false }), ..F },
     Field { name: "service", pointer: true, omit: Omit::Never, proto: Some(Proto { number: 2, wire: Wire::Bytes, within: &[], wrapped: false }), default: "\"\"", ..F },
 ] };
@@ -539,8 +539,8 @@ pub(crate) static HTTP_GET_ACTION: Type = Type { name: "io.k8s.api.core.v1.HTTPG
     Field { name: "httpHeaders", go: "[]v1.HTTPHeader", shape: Shape::List(&Shape::Struct(&HTTP_HEADER)), proto: Some(Proto { number: 5, wire: Wire::Bytes, within: &[], wrapped: false }), topology: Topology::Atomic, ..F },
     Field { name: "path", proto: Some(Proto { number: 1, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
     Field { name: "port", go: "intstr.IntOrString", shape: Shape::IntOrString, required: true, omit: Omit::Never, proto: Some(Proto { number: 2, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
-    Field { name: "protocol", go: "v1.HTTPProtocol", shape: Shape::String("v1.HTTPProtocol"), pointer: true, proto: Some(Proto { number: 6, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
-    Field { name: "scheme", go: "v1.URIScheme", shape: Shape::String("v1.URIScheme"), proto: Some(Proto { number: 4, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
+    Field { name: "protocol", go: "v1.HTTPProtocol", shape: Shape::String("v1.HTTPProtocol"), pointer: true, proto: Some(Proto { number: 6, wire: Wire::Bytes, within: &[], wrapped: false }), values: &["HTTP1", "HTTP2"], ..F },
+    Field { name: "scheme", go: "v1.URIScheme", shape: Shape::String("v1.URIScheme"), proto: Some(Proto { number: 4, wire: Wire::Bytes, within: &[], wrapped: false }), values: &["HTTP", "HTTPS"], ..F },
 ] };
 
 pub(crate) static HTTP_HEADER: Type = Type { name: "io.k8s.api.core.v1.HTTPHeader", go: "v1.HTTPHeader", atomic: false, fields: &[
@@ -559,7 +559,7 @@ pub(crate) static HOST_IP: Type = Type { name: "io.k8s.api.core.v1.HostIP", go: 
 
 pub(crate) static HOST_PATH_VOLUME_SOURCE: Type = Type { name: "io.k8s.api.core.v1.HostPathVolumeSource", go: "v1.HostPathVolumeSource", atomic: false, fields: &[
     Field { name: "path", required: true, omit: Omit::Never, proto: Some(Proto { number: 1, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
-    Field { name: "type", go: "v1.HostPathType", shape: Shape::String("v1.HostPathType"), pointer: true, proto: Some(Proto { number: 2, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
+    Field { name: "type", go: "v1.HostPathType", shape: Shape::String("v1.HostPathType"), pointer: true, proto: Some(Proto { number: 2, wire: Wire::Bytes, within: &[], wrapped: false }), values: &["", "BlockDevice", "CharDevice", "Directory", "DirectoryOrCreate", "File", "FileOrCreate", "Socket"], ..F },
 ] };
 
 pub(crate) static ISCSI_PERSISTENT_VOLUME_SOURCE: Type = Type { name: "io.k8s.api.core.v1.ISCSIPersistentVolumeSource", go: "v1.ISCSIPersistentVolumeSource", atomic: false, fields: &[
@@ -591,7 +591,7 @@ pub(crate) static ISCSI_VOLUME_SOURCE: Type = Type { name: "io.k8s.api.core.v1.I
 ] };
 
 pub(crate) static IMAGE_VOLUME_SOURCE: Type = Type { name: "io.k8s.api.core.v1.ImageVolumeSource", go: "v1.ImageVolumeSource", atomic: false, fields: &[
-    Field { name: "pullPolicy", go: "v1.PullPolicy", shape: Shape::String("v1.PullPolicy"), proto: Some(Proto { number: 2, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
+    Field { name: "pullPolicy", go: "v1.PullPolicy", shape: Shape::String("v1.PullPolicy"), proto: Some(Proto { number: 2, wire: Wire::Bytes, within: &[], wrapped: false }), values: &["Always", "IfNotPresent", "Never"], ..F },
     Field { name: "reference", proto: Some(Proto { number: 1, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
 ] };
 
@@ -609,7 +609,7 @@ pub(crate) static KEY_TO_PATH: Type = Type { name: "io.k8s.api.core.v1.KeyToPath
 pub(crate) static LIFECYCLE: Type = Type { name: "io.k8s.api.core.v1.Lifecycle", go: "v1.Lifecycle", atomic: false, fields: &[
     Field { name: "postStart", go: "v1.LifecycleHandler", shape: Shape::Struct(&LIFECYCLE_HANDLER), pointer: true, proto: Some(Proto { number: 1, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
     Field { name: "preStop", go: "v1.LifecycleHandler", shape: Shape::Struct(&LIFECYCLE_HANDLER), pointer: true, proto: Some(Proto { number: 2, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
-    Field { name: "stopSignal", go: "v1.Signal", shape: Shape::String("v1.Signal"), pointer: true, proto: Some(Proto { number: 3, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
+    Field { name: "stopSignal", go: "v1.Signal", shape: Shape::String("v1.Signal"), pointer: true, proto: Some(Proto { number: 3, wire: Wire::Bytes, within: &[], wrapped: false }), values: &["SIGABRT", "SIGALRM", "SIGBUS", "SIGCHLD", "SIGCLD", "SIGCONT", "SIGFPE", "SIGHUP", "SIGILL", "SIGINT", "SIGIO", "SIGIOT", "SIGKILL", "SIGPIPE", "SIGPOLL", "SIGPROF", "SIGPWR", "SIGQUIT", "SIGRTMAX", "SIGRTMAX-1", "SIGRTMAX-10", "SIGRTMAX-11", "SIGRTMAX-12", "SIGRTMAX-13", "SIGRTMAX-14", "SIGRTMAX-2", "SIGRTMAX-3", "SIGRTMAX-4", "SIGRTMAX-5", "SIGRTMAX-6", "SIGRTMAX-7", "SIGRTMAX-8", "SIGRTMAX-9", "SIGRTMIN", "SIGRTMIN+1", "SIGRTMIN+10", "SIGRTMIN+11", "SIGRTMIN+12", "SIGRTMIN+13", "SIGRTMIN+14", "SIGRTMIN+15", "SIGRTMIN+2", "SIGRTMIN+3", "SIGRTMIN+4", "SIGRTMIN+5", "SIGRTMIN+6", "SIGRTMIN+7", "SIGRTMIN+8", "SIGRTMIN+9", "SIGSEGV", "SIGSTKFLT", "SIGSTOP", "SIGSYS", "SIGTERM", "SIGTRAP", "SIGTSTP", "SIGTTIN", "SIGTTOU", "SIGURG", "SIGUSR1", "SIGUSR2", "SIGVTALRM", "SIGWINCH", "SIGXCPU", "SIGXFSZ"], ..F },
 ] };
 
 pub(crate) static LIFECYCLE_HANDLER: Type = Type { name: "io.k8s.api.core.v1.LifecycleHandler", go: "v1.LifecycleHandler", atomic: false, fields: &[
@@ -680,7 +680,7 @@ pub(crate) static LOCAL_VOLUME_SOURCE: Type = Type { name: "io.k8s.api.core.v1.L
 ] };
 
 pub(crate) static MODIFY_VOLUME_STATUS: Type = Type { name: "io.k8s.api.core.v1.ModifyVolumeStatus", go: "v1.ModifyVolumeStatus", atomic: false, fields: &[
-    Field { name: "status", go: "v1.PersistentVolumeClaimModifyVolumeStatus", shape: Shape::String("v1.PersistentVolumeClaimModifyVolumeStatus"), required: true, omit: Omit::Never, proto: Some(Proto { number: 2, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
+    Field { name: "status", go: "v1.PersistentVolumeClaimModifyVolumeStatus", shape: Shape::String("v1.PersistentVolumeClaimModifyVolumeStatus"), required: true, omit: Omit::Never, proto: Some(Proto { number: 2, wire: Wire::Bytes, within: &[], wrapped: false }), values: &["InProgress", "Infeasible", "Pending"], ..F },
     Field { name: "targetVolumeAttributesClassName", proto: Some(Proto { number: 1, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
 ] };
 
@@ -719,7 +719,7 @@ pub(crate) static NAMESPACE_SPEC: Type = Type { name: "io.k8s.api.core.v1.Namesp
 
 pub(crate) static NAMESPACE_STATUS: Type = Type { name: "io.k8s.api.core.v1.NamespaceStatus", go: "v1.NamespaceStatus", atomic: false, fields: &[
     Field { name: "conditions", go: "[]v1.NamespaceCondition", shape: Shape::List(&Shape::Struct(&NAMESPACE_CONDITION)), proto: Some(Proto { number: 2, wire: Wire::Bytes, within: &[], wrapped: false }), merge: Merge { merge: true, key: "type", ..M }, topology: Topology::Map(&["type"]), ..F },
-    Field { name: "phase", go: "v1.NamespacePhase", shape: Shape::String("v1.NamespacePhase"), proto: Some(Proto { number: 1, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
+    Field { name: "phase", go: "v1.NamespacePhase", shape: Shape::String("v1.NamespacePhase"), proto: Some(Proto { number: 1, wire: Wire::Bytes, within: &[], wrapped: false }), values: &["Active", "Terminating"], ..F },
 ] };
 
 pub(crate) static NODE: Type = Type { name: "io.k8s.api.core.v1.Node", go: "v1.Node", atomic: false, fields: &[
@@ -819,7 +819,7 @@ pub(crate) static NODE_SELECTOR: Type = Type { name: "io.k8s.api.core.v1.NodeSel
 
 pub(crate) static NODE_SELECTOR_REQUIREMENT: Type = Type { name: "io.k8s.api.core.v1.NodeSelectorRequirement", go: "v1.NodeSelectorRequirement", atomic: false, fields: &[
     Field { name: "key", required: true, omit: Omit::Never, proto: Some(Proto { number: 1, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
-    Field { name: "operator", go: "v1.NodeSelectorOperator", shape: Shape::String("v1.NodeSelectorOperator"), required: true, omit: Omit::Never, proto: Some(Proto { number: 2, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
+    Field { name: "operator", go: "v1.NodeSelectorOperator", shape: Shape::String("v1.NodeSelectorOperator"), required: true, omit: Omit::Never, proto: Some(Proto { number: 2, wire: Wire::Bytes, within: &[], wrapped: false }), values: &["DoesNotExist", "Exists", "Gt", "In", "Lt", "NotIn"], ..F },
     Field { name: "values", go: "[]string", shape: Shape::List(&Shape::String("string")), proto: Some(Proto { number: 3, wire: Wire::Bytes, within: &[], wrapped: false }), topology: Topology::Atomic, ..F },
 ] };
 
@@ -850,7 +850,7 @@ pub(crate) static NODE_STATUS: Type = Type { name: "io.k8s.api.core.v1.NodeStatu
     Field { name: "features", go: "v1.NodeFeatures", shape: Shape::Struct(&NODE_FEATURES), pointer: true, proto: Some(Proto { number: 13, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
     Field { name: "images", go: "[]v1.ContainerImage", shape: Shape::List(&Shape::Struct(&CONTAINER_IMAGE)), proto: Some(Proto { number: 8, wire: Wire::Bytes, within: &[], wrapped: false }), topology: Topology::Atomic, ..F },
     Field { name: "nodeInfo", go: "v1.NodeSystemInfo", shape: Shape::Struct(&NODE_SYSTEM_INFO), proto: Some(Proto { number: 7, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
-    Field { name: "phase", go: "v1.NodePhase", shape: Shape::String("v1.NodePhase"), proto: Some(Proto { number: 3, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
+    Field { name: "phase", go: "v1.NodePhase", shape: Shape::String("v1.NodePhase"), proto: Some(Proto { number: 3, wire: Wire::Bytes, within: &[], wrapped: false }), values: &["Pending", "Running", "Terminated"], ..F },
     Field { name: "runtimeHandlers", go: "[]v1.NodeRuntimeHandler", shape: Shape::List(&Shape::Struct(&NODE_RUNTIME_HANDLER)), proto: Some(Proto { number: 12, wire: Wire::Bytes, within: &[], wrapped: false }), topology: Topology::Atomic, ..F },
     Field { name: "volumesAttached", go: "[]v1.AttachedVolume", shape: Shape::List(&Shape::Struct(&ATTACHED_VOLUME)), proto: Some(Proto { number: 10, wire: Wire::Bytes, within: &[], wrapped: false }), topology: Topology::Atomic, ..F },
     Field { name: "volumesInUse", go: "[]v1.UniqueVolumeName", shape: Shape::List(&Shape::String("v1.UniqueVolumeName")), proto: Some(Proto { number: 9, wire: Wire::Bytes, within: &[], wrapped: false }), topology: Topology::Atomic, ..F },
@@ -923,27 +923,27 @@ pub(crate) static PERSISTENT_VOLUME_CLAIM_LIST: Type = Type { name: "io.k8s.api.
 ] };
 
 pub(crate) static PERSISTENT_VOLUME_CLAIM_SPEC: Type = Type { name: "io.k8s.api.core.v1.PersistentVolumeClaimSpec", go: "v1.PersistentVolumeClaimSpec", atomic: false, fields: &[
-    Field { name: "accessModes", go: "[]v1.PersistentVolumeAccessMode", shape: Shape::List(&Shape::String("v1.PersistentVolumeAccessMode")), proto: Some(Proto { number: 1, wire: Wire::Bytes, within: &[], wrapped: false }), topology: Topology::Atomic, ..F },
+    Field { name: "accessModes", go: "[]v1.PersistentVolumeAccessMode", shape: Shape::List(&Shape::String("v1.PersistentVolumeAccessMode")), proto: Some(Proto { number: 1, wire: Wire::Bytes, within: &[], wrapped: false }), topology: Topology::Atomic, values: &["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"], ..F },
     Field { name: "dataSource", go: "v1.TypedLocalObjectReference", shape: Shape::Struct(&TYPED_LOCAL_OBJECT_REFERENCE), pointer: true, proto: Some(Proto { number: 7, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
     Field { name: "dataSourceRef", go: "v1.TypedObjectReference", shape: Shape::Struct(&TYPED_OBJECT_REFERENCE), pointer: true, proto: Some(Proto { number: 8, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
     Field { name: "resources", go: "v1.VolumeResourceRequirements", shape: Shape::Struct(&VOLUME_RESOURCE_REQUIREMENTS), proto: Some(Proto { number: 2, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
     Field { name: "selector", go: "v1.LabelSelector", shape: Shape::Struct(&super::meta_v1::LABEL_SELECTOR), pointer: true, proto: Some(Proto { number: 4, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
     Field { name: "storageClassName", pointer: true, proto: Some(Proto { number: 5, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
     Field { name: "volumeAttributesClassName", pointer: true, proto: Some(Proto { number: 9, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
-    Field { name: "volumeMode", go: "v1.PersistentVolumeMode", shape: Shape::String("v1.PersistentVolumeMode"), pointer: true, proto: Some(Proto { number: 6, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
+    Field { name: "volumeMode", go: "v1.PersistentVolumeMode", shape: Shape::String("v1.PersistentVolumeMode"), pointer: true, proto: Some(Proto { number: 6, wire: Wire::Bytes, within: &[], wrapped: false }), values: &["Block", "Filesystem"], ..F },
     Field { name: "volumeName", proto: Some(Proto { number: 3, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
 ] };
 
 pub(crate) static PERSISTENT_VOLUME_CLAIM_STATUS: Type = Type { name: "io.k8s.api.core.v1.PersistentVolumeClaimStatus", go: "v1.PersistentVolumeClaimStatus", atomic: false, fields: &[
-    Field { name: "accessModes", go: "[]v1.PersistentVolumeAccessMode", shape: Shape::List(&Shape::String("v1.PersistentVolumeAccessMode")), proto: Some(Proto { number: 2, wire: Wire::Bytes, within: &[], wrapped: false }), topology: Topology::Atomic, ..F },
-    Field { name: "allocatedResourceStatuses", go: "map[v1.ResourceName]v1.ClaimResourceStatus", shape: Shape::Map(&Shape::String("v1.ClaimResourceStatus")), proto: Some(Proto { number: 7, wire: Wire::Bytes, within: &[], wrapped: false }), topology: Topology::Granular, ..F },
+    Field { name: "accessModes", go: "[]v1.PersistentVolumeAccessMode", shape: Shape::List(&Shape::String("v1.PersistentVolumeAccessMode")), proto: Some(Proto { number: 2, wire: Wire::Bytes, within: &[], wrapped: false }), topology: Topology::Atomic, values: &["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"], ..F },
+    Field { name: "allocatedResourceStatuses", go: "map[v1.ResourceName]v1.ClaimResourceStatus", shape: Shape::Map(&Shape::String("v1.ClaimResourceStatus")), proto: Some(Proto { number: 7, wire: Wire::Bytes, within: &[], wrapped: false }), topology: Topology::Granular, values: &["ControllerResizeInProgress", "ControllerResizeInfeasible", "NodeResizeInProgress", "NodeResizeInfeasible", "NodeResizePending"], ..F },
     Field { name: "allocatedResources", go: "v1.ResourceList", shape: Shape::Map(&Shape::Quantity), proto: Some(Proto { number: 5, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
     Field { name: "capacity", go: "v1.ResourceList", shape: Shape::Map(&Shape::Quantity), proto: Some(Proto { number: 3, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
     Field { name: "conditions", go: "[]v1.PersistentVolumeClaimCondition", shape: Shape::List(&Shape::Struct(&PERSISTENT_VOLUME_CLAIM_CONDITION)), proto: Some(Proto { number: 4, wire: Wire::Bytes, within: &[], wrapped: false }), merge: Merge { merge: true, key: "type", ..M }, topology: Topology::Map(&["type"]), ..F },
     Field { name: "currentVolumeAttributesClassName", pointer: true, proto: Some(Proto { number: 8, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
     Field { name: "healthStatus", go: "v1.VolumeHealthStatus", shape: Shape::Struct(&VOLUME_HEALTH_STATUS), pointer: true, proto: Some(Proto { number: 10, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
     Field { name: "modifyVolumeStatus", go: "v1.ModifyVolumeStatus", shape: Shape::Struct(&MODIFY_VOLUME_STATUS), pointer: true, proto: Some(Proto { number: 9, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
-    Field { name: "phase", go: "v1.PersistentVolumeClaimPhase", shape: Shape::String("v1.PersistentVolumeClaimPhase"), proto: Some(Proto { number: 1, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
+    Field { name: "phase", go: "v1.PersistentVolumeClaimPhase", shape: Shape::String("v1.PersistentVolumeClaimPhase"), proto: Some(Proto { number: 1, wire: Wire::Bytes, within: &[], wrapped: false }), values: &["Bound", "Lost", "Pending"], ..F },
 ] };
 
 pub(crate) static PERSISTENT_VOLUME_CLAIM_TEMPLATE: Type = Type { name: "io.k8s.api.core.v1.PersistentVolumeClaimTemplate", go: "v1.PersistentVolumeClaimTemplate", atomic: false, fields: &[
@@ -964,7 +964,7 @@ pub(crate) static PERSISTENT_VOLUME_LIST: Type = Type { name: "io.k8s.api.core.v
 ] };
 
 pub(crate) static PERSISTENT_VOLUME_SPEC: Type = Type { name: "io.k8s.api.core.v1.PersistentVolumeSpec", go: "v1.PersistentVolumeSpec", atomic: false, fields: &[
-    Field { name: "accessModes", go: "[]v1.PersistentVolumeAccessMode", shape: Shape::List(&Shape::String("v1.PersistentVolumeAccessMode")), proto: Some(Proto { number: 3, wire: Wire::Bytes, within: &[], wrapped: false }), topology: Topology::Atomic, ..F },
+    Field { name: "accessModes", go: "[]v1.PersistentVolumeAccessMode", shape: Shape::List(&Shape::String("v1.PersistentVolumeAccessMode")), proto: Some(Proto { number: 3, wire: Wire::Bytes, within: &[], wrapped: false }), topology: Topology::Atomic, values: &["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"], ..F },
     Field { name: "awsElasticBlockStore", declared_in: "PersistentVolumeSource", go: "v1.AWSElasticBlockStoreVolumeSource", shape: Shape::Struct(&AWS_ELASTIC_BLOCK_STORE_VOLUME_SOURCE), pointer: true, proto: Some(Proto { number: 2, wire: Wire::Bytes, within: &[2], wrapped: false }), ..F },
     Field { name: "azureDisk", declared_in: "PersistentVolumeSource", go: "v1.AzureDiskVolumeSource", shape: Shape::Struct(&AZURE_DISK_VOLUME_SOURCE), pointer: true, proto: Some(Proto { number: 16, wire: Wire::Bytes, within: &[2], wrapped: false }), ..F },
     Field { name: "azureFile", declared_in: "PersistentVolumeSource", go: "v1.AzureFilePersistentVolumeSource", shape: Shape::Struct(&AZURE_FILE_PERSISTENT_VOLUME_SOURCE), pointer: true, proto: Some(Proto { number: 13, wire: Wire::Bytes, within: &[2], wrapped: false }), ..F },
@@ -984,7 +984,7 @@ pub(crate) static PERSISTENT_VOLUME_SPEC: Type = Type { name: "io.k8s.api.core.v
     Field { name: "mountOptions", go: "[]string", shape: Shape::List(&Shape::String("string")), proto: Some(Proto { number: 7, wire: Wire::Bytes, within: &[], wrapped: false }), topology: Topology::Atomic, ..F },
     Field { name: "nfs", declared_in: "PersistentVolumeSource", go: "v1.NFSVolumeSource", shape: Shape::Struct(&NFS_VOLUME_SOURCE), pointer: true, proto: Some(Proto { number: 5, wire: Wire::Bytes, within: &[2], wrapped: false }), ..F },
     Field { name: "nodeAffinity", go: "v1.VolumeNodeAffinity", shape: Shape::Struct(&VOLUME_NODE_AFFINITY), pointer: true, proto: Some(Proto { number: 9, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
-    Field { name: "persistentVolumeReclaimPolicy", go: "v1.PersistentVolumeReclaimPolicy", shape: Shape::String("v1.PersistentVolumeReclaimPolicy"), proto: Some(Proto { number: 5, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
+    Field { name: "persistentVolumeReclaimPolicy", go: "v1.PersistentVolumeReclaimPolicy", shape: Shape::String("v1.PersistentVolumeReclaimPolicy"), proto: Some(Proto { number: 5, wire: Wire::Bytes, within: &[], wrapped: false }), values: &["Delete", "Recycle", "Retain"], ..F },
     Field { name: "photonPersistentDisk", declared_in: "PersistentVolumeSource", go: "v1.PhotonPersistentDiskVolumeSource", shape: Shape::Struct(&PHOTON_PERSISTENT_DISK_VOLUME_SOURCE), pointer: true, proto: Some(Proto { number: 17, wire: Wire::Bytes, within: &[2], wrapped: false }), ..F },
     Field { name: "portworxVolume", declared_in: "PersistentVolumeSource", go: "v1.PortworxVolumeSource", shape: Shape::Struct(&PORTWORX_VOLUME_SOURCE), pointer: true, proto: Some(Proto { number: 18, wire: Wire::Bytes, within: &[2], wrapped: false }), ..F },
     Field { name: "quobyte", declared_in: "PersistentVolumeSource", go: "v1.QuobyteVolumeSource", shape: Shape::Struct(&QUOBYTE_VOLUME_SOURCE), pointer: true, proto: Some(Proto { number: 15, wire: Wire::Bytes, within: &[2], wrapped: false }), ..F },
@@ -993,14 +993,14 @@ pub(crate) static PERSISTENT_VOLUME_SPEC: Type = Type { name: "io.k8s.api.core.v
     Field { name: "storageClassName", proto: Some(Proto { number: 6, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
     Field { name: "storageos", declared_in: "PersistentVolumeSource", go: "v1.StorageOSPersistentVolumeSource", shape: Shape::Struct(&STORAGE_OS_PERSISTENT_VOLUME_SOURCE), pointer: true, proto: Some(Proto { number: 21, wire: Wire::Bytes, within: &[2], wrapped: false }), ..F },
     Field { name: "volumeAttributesClassName", pointer: true, proto: Some(Proto { number: 10, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
-    Field { name: "volumeMode", go: "v1.PersistentVolumeMode", shape: Shape::String("v1.PersistentVolumeMode"), pointer: true, proto: Some(Proto { number: 8, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
+    Field { name: "volumeMode", go: "v1.PersistentVolumeMode", shape: Shape::String("v1.PersistentVolumeMode"), pointer: true, proto: Some(Proto { number: 8, wire: Wire::Bytes, within: &[], wrapped: false }), values: &["Block", "Filesystem"], ..F },
     Field { name: "vsphereVolume", declared_in: "PersistentVolumeSource", go: "v1.VsphereVirtualDiskVolumeSource", shape: Shape::Struct(&VSPHERE_VIRTUAL_DISK_VOLUME_SOURCE), pointer: true, proto: Some(Proto { number: 14, wire: Wire::Bytes, within: &[2], wrapped: false }), ..F },
 ] };
 
 pub(crate) static PERSISTENT_VOLUME_STATUS: Type = Type { name: "io.k8s.api.core.v1.PersistentVolumeStatus", go: "v1.PersistentVolumeStatus", atomic: false, fields: &[
     Field { name: "lastPhaseTransitionTime", go: "v1.Time", shape: Shape::Time, pointer: true, proto: Some(Proto { number: 4, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
     Field { name: "message", proto: Some(Proto { number: 2, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
-    Field { name: "phase", go: "v1.PersistentVolumePhase", shape: Shape::String("v1.PersistentVolumePhase"), proto: Some(Proto { number: 1, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
+    Field { name: "phase", go: "v1.PersistentVolumePhase", shape: Shape::String("v1.PersistentVolumePhase"), proto: Some(Proto { number: 1, wire: Wire::Bytes, within: &[], wrapped: false }), values: &["Available", "Bound", "Failed", "Pending", "Released"], ..F },
     Field { name: "reason", proto: Some(Proto { number: 3, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
 ] };
 
@@ -1162,7 +1162,7 @@ pub(crate) static POD_SCHEDULING_GROUP: Type = Type { name: "io.k8s.api.core.v1.
 pub(crate) static POD_SECURITY_CONTEXT: Type = Type { name: "io.k8s.api.core.v1.PodSecurityContext", go: "v1.PodSecurityContext", atomic: false, fields: &[
     Field { name: "appArmorProfile", go: "v1.AppArmorProfile", shape: Shape::Struct(&APP_ARMOR_PROFILE), pointer: true, proto: Some(Proto { number: 11, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
     Field { name: "fsGroup", go: "int64", shape: Shape::Int64, pointer: true, proto: Some(Proto { number: 5, wire: Wire::Varint, within: &[], wrapped: false }), ..F },
-    Field { name: "fsGroupChangePolicy", go: "v1.PodFSGroupChangePolicy", shape: Shape::String("v1.PodFSGroupChangePolicy"), pointer: true, proto: Some(Proto { number: 9, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
+    Field { name: "fsGroupChangePolicy", go: "v1.PodFSGroupChangePolicy", shape: Shape::String("v1.PodFSGroupChangePolicy"), pointer: true, proto: Some(Proto { number: 9, wire: Wire::Bytes, within: &[], wrapped: false }), values: &["Always", "OnRootMismatch"], ..F },
     Field { name: "runAsGroup", go: "int64", shape: Shape::Int64, pointer: true, proto: Some(Proto { number: 6, wire: Wire::Varint, within: &[], wrapped: false }), ..F },
     Field { name: "runAsNonRoot", go: "bool", shape: Shape::Bool, pointer: true, proto: Some(Proto { number: 3, wire: Wire::Varint, within: &[], wrapped: false }), ..F },
     Field { name: "runAsUser", go: "int64", shape: Shape::Int64, pointer: true, proto: Some(Proto { number: 2, wire: Wire::Varint, within: &[], wrapped: false }), ..F },
@@ -1170,7 +1170,7 @@ pub(crate) static POD_SECURITY_CONTEXT: Type = Type { name: "io.k8s.api.core.v1.
     Field { name: "seLinuxOptions", go: "v1.SELinuxOptions", shape: Shape::Struct(&SE_LINUX_OPTIONS), pointer: true, proto: Some(Proto { number: 1, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
     Field { name: "seccompProfile", go: "v1.SeccompProfile", shape: Shape::Struct(&SECCOMP_PROFILE), pointer: true, proto: Some(Proto { number: 10, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
     Field { name: "supplementalGroups", go: "[]int64", shape: Shape::List(&Shape::Int64), proto: Some(Proto { number: 4, wire: Wire::Varint, within: &[], wrapped: false }), topology: Topology::Atomic, ..F },
-    Field { name: "supplementalGroupsPolicy", go: "v1.SupplementalGroupsPolicy", shape: Shape::String("v1.SupplementalGroupsPolicy"), pointer: true, proto: Some(Proto { number: 12, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
+    Field { name: "supplementalGroupsPolicy", go: "v1.SupplementalGroupsPolicy", shape: Shape::String("v1.SupplementalGroupsPolicy"), pointer: true, proto: Some(Proto { number: 12, wire: Wire::Bytes, within: &[], wrapped: false }), values: &["Merge", "Strict"], ..F },
     Field { name: "sysctls", go: "[]v1.Sysctl", shape: Shape::List(&Shape::Struct(&SYSCTL)), proto: Some(Proto { number: 7, wire: Wire::Bytes, within: &[], wrapped: false }), topology: Topology::Atomic, ..F },
     Field { name: "windowsOptions", go: "v1.WindowsSecurityContextOptions", shape: Shape::Struct(&WINDOWS_SECURITY_CONTEXT_OPTIONS), pointer: true, proto: Some(Proto { number: 8, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
 ] };
@@ -1181,7 +1181,7 @@ pub(crate) static POD_SPEC: Type = Type { name: "io.k8s.api.core.v1.PodSpec", go
     Field { name: "automountServiceAccountToken", go: "bool", shape: Shape::Bool, pointer: true, proto: Some(Proto { number: 21, wire: Wire::Varint, within: &[], wrapped: false }), ..F },
     Field { name: "containers", go: "[]v1.Container", shape: Shape::List(&Shape::Struct(&CONTAINER)), required: true, omit: Omit::Never, proto: Some(Proto { number: 2, wire: Wire::Bytes, within: &[], wrapped: false }), merge: Merge { merge: true, key: "name", ..M }, topology: Topology::Map(&["name"]), ..F },
     Field { name: "dnsConfig", go: "v1.PodDNSConfig", shape: Shape::Struct(&POD_DNS_CONFIG), pointer: true, proto: Some(Proto { number: 26, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
-    Field { name: "dnsPolicy", go: "v1.DNSPolicy", shape: Shape::String("v1.DNSPolicy"), proto: Some(Proto { number: 6, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
+    Field { name: "dnsPolicy", go: "v1.DNSPolicy", shape: Shape::String("v1.DNSPolicy"), proto: Some(Proto { number: 6, wire: Wire::Bytes, within: &[], wrapped: false }), values: &["ClusterFirst", "ClusterFirstWithHostNet", "Default", "None"], ..F },
     Field { name: "enableServiceLinks", go: "bool", shape: Shape::Bool, pointer: true, proto: Some(Proto { number: 30, wire: Wire::Varint, within: &[], wrapped: false }), ..F },
     Field { name: "ephemeralContainers", go: "[]v1.EphemeralContainer", shape: Shape::List(&Shape::Struct(&EPHEMERAL_CONTAINER)), proto: Some(Proto { number: 34, wire: Wire::Bytes, within: &[], wrapped: false }), merge: Merge { merge: true, key: "name", ..M }, topology: Topology::Map(&["name"]), ..F },
     Field { name: "evictionResponders", go: "[]v1.EvictionResponder", shape: Shape::List(&Shape::Struct(&EVICTION_RESPONDER)), proto: Some(Proto { number: 44, wire: Wire::Bytes, within: &[], wrapped: false }), merge: Merge { merge: true, key: "name", ..M }, topology: Topology::Map(&["name"]), ..F },
@@ -1198,13 +1198,13 @@ pub(crate) static POD_SPEC: Type = Type { name: "io.k8s.api.core.v1.PodSpec", go
     Field { name: "nodeSelector", go: "map[string]string", shape: Shape::Map(&Shape::String("string")), proto: Some(Proto { number: 7, wire: Wire::Bytes, within: &[], wrapped: false }), topology: Topology::Atomic, ..F },
     Field { name: "os", go: "v1.PodOS", shape: Shape::Struct(&POD_OS), pointer: true, proto: Some(Proto { number: 36, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
     Field { name: "overhead", go: "v1.ResourceList", shape: Shape::Map(&Shape::Quantity), proto: Some(Proto { number: 32, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
-    Field { name: "preemptionPolicy", go: "v1.PreemptionPolicy", shape: Shape::String("v1.PreemptionPolicy"), pointer: true, proto: Some(Proto { number: 31, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
+    Field { name: "preemptionPolicy", go: "v1.PreemptionPolicy", shape: Shape::String("v1.PreemptionPolicy"), pointer: true, proto: Some(Proto { number: 31, wire: Wire::Bytes, within: &[], wrapped: false }), values: &["Never", "PreemptLowerPriority"], ..F },
     Field { name: "priority", go: "int32", shape: Shape::Int32, pointer: true, proto: Some(Proto { number: 25, wire: Wire::Varint, within: &[], wrapped: false }), ..F },
     Field { name: "priorityClassName", proto: Some(Proto { number: 24, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
     Field { name: "readinessGates", go: "[]v1.PodReadinessGate", shape: Shape::List(&Shape::Struct(&POD_READINESS_GATE)), proto: Some(Proto { number: 28, wire: Wire::Bytes, within: &[], wrapped: false }), topology: Topology::Atomic, ..F },
     Field { name: "resourceClaims", go: "[]v1.PodResourceClaim", shape: Shape::List(&Shape::Struct(&POD_RESOURCE_CLAIM)), proto: Some(Proto { number: 39, wire: Wire::Bytes, within: &[], wrapped: false }), merge: Merge { merge: true, retain_keys: true, key: "name", ..M }, topology: Topology::Map(&["name"]), ..F },
     Field { name: "resources", go: "v1.ResourceRequirements", shape: Shape::Struct(&RESOURCE_REQUIREMENTS), pointer: true, proto: Some(Proto { number: 40, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
-    Field { name: "restartPolicy", go: "v1.RestartPolicy", shape: Shape::String("v1.RestartPolicy"), proto: Some(Proto { number: 3, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
+    Field { name: "restartPolicy", go: "v1.RestartPolicy", shape: Shape::String("v1.RestartPolicy"), proto: Some(Proto { number: 3, wire: Wire::Bytes, within: &[], wrapped: false }), values: &["Always", "Never", "OnFailure"], ..F },
     Field { name: "runtimeClassName", pointer: true, proto: Some(Proto { number: 29, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
     Field { name: "schedulerName", proto: Some(Proto { number: 19, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
     Field { name: "schedulingGates", go: "[]v1.PodSchedulingGate", shape: Shape::List(&Shape::Struct(&POD_SCHEDULING_GATE)), proto: Some(Proto { number: 38, wire: Wire::Bytes, within: &[], wrapped: false }), merge: Merge { merge: true, key: "name", ..M }, topology: Topology::Map(&["name"]), ..F },
@@ -1234,10 +1234,10 @@ pub(crate) static POD_STATUS: Type = Type { name: "io.k8s.api.core.v1.PodStatus"
     Field { name: "nodeAllocatableResourceClaimStatuses", go: "[]v1.NodeAllocatableResourceClaimStatus", shape: Shape::List(&Shape::Struct(&NODE_ALLOCATABLE_RESOURCE_CLAIM_STATUS)), proto: Some(Proto { number: 21, wire: Wire::Bytes, within: &[], wrapped: false }), merge: Merge { merge: true, key: "resourceClaimName", ..M }, topology: Topology::Map(&["resourceClaimName"]), ..F },
     Field { name: "nominatedNodeName", proto: Some(Proto { number: 11, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
     Field { name: "observedGeneration", go: "int64", shape: Shape::Int64, proto: Some(Proto { number: 17, wire: Wire::Varint, within: &[], wrapped: false }), ..F },
-    Field { name: "phase", go: "v1.PodPhase", shape: Shape::String("v1.PodPhase"), proto: Some(Proto { number: 1, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
+    Field { name: "phase", go: "v1.PodPhase", shape: Shape::String("v1.PodPhase"), proto: Some(Proto { number: 1, wire: Wire::Bytes, within: &[], wrapped: false }), values: &["Failed", "Pending", "Running", "Succeeded", "Unknown"], ..F },
     Field { name: "podIP", proto: Some(Proto { number: 6, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
     Field { name: "podIPs", go: "[]v1.PodIP", shape: Shape::List(&Shape::Struct(&POD_IP)), proto: Some(Proto { number: 12, wire: Wire::Bytes, within: &[], wrapped: false }), merge: Merge { merge: true, key: "ip", ..M }, topology: Topology::Map(&["ip"]), ..F },
-    Field { name: "qosClass", go: "v1.PodQOSClass", shape: Shape::String("v1.PodQOSClass"), proto: Some(Proto { number: 9, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
+    Field { name: "qosClass", go: "v1.PodQOSClass", shape: Shape::String("v1.PodQOSClass"), proto: Some(Proto { number: 9, wire: Wire::Bytes, within: &[], wrapped: false }), values: &["BestEffort", "Burstable", "Guaranteed"], ..F },
     Field { name: "reason", proto: Some(Proto { number: 4, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
     Field { name: "resize", go: "v1.PodResizeStatus", shape: Shape::String("v1.PodResizeStatus"), proto: Some(Proto { number: 14, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
     Field { name: "resourceClaimStatuses", go: "[]v1.PodResourceClaimStatus", shape: Shape::List(&Shape::Struct(&POD_RESOURCE_CLAIM_STATUS)), proto: Some(Proto { number: 15, wire: Wire::Bytes, within: &[], wrapped: false }), merge: Merge { merge: true, retain_keys: true, key: "name", ..M }, topology: Topology::Map(&["name"]), ..F },
@@ -1274,7 +1274,7 @@ pub(crate) static POD_VOLUME_HEALTH: Type = Type { name: "io.k8s.api.core.v1.Pod
 pub(crate) static PORT_STATUS: Type = Type { name: "io.k8s.api.core.v1.PortStatus", go: "v1.PortStatus", atomic: false, fields: &[
     Field { name: "error", pointer: true, proto: Some(Proto { number: 3, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
     Field { name: "port", go: "int32", shape: Shape::Int32, required: true, omit: Omit::Never, proto: Some(Proto { number: 1, wire: Wire::Varint, within: &[], wrapped: false }), ..F },
-    Field { name: "protocol", go: "v1.Protocol", shape: Shape::String("v1.Protocol"), required: true, omit: Omit::Never, proto: Some(Proto { number: 2, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
+    Field { name: "protocol", go: "v1.Protocol", shape: Shape::String("v1.Protocol"), required: true, omit: Omit::Never, proto: Some(Proto { number: 2, wire: Wire::Bytes, within: &[], wrapped: false }), values: &["SCTP", "TCP", "UDP"], ..F },
 ] };
 
 pub(crate) static PORTWORX_VOLUME_SOURCE: Type = Type { name: "io.k8s.api.core.v1.PortworxVolumeSource", go: "v1.PortworxVolumeSource", atomic: false, fields: &[
@@ -1420,7 +1420,7 @@ pub(crate) static RESOURCE_QUOTA_LIST: Type = Type { name: "io.k8s.api.core.v1.R
 pub(crate) static RESOURCE_QUOTA_SPEC: Type = Type { name: "io.k8s.api.core.v1.ResourceQuotaSpec", go: "v1.ResourceQuotaSpec", atomic: false, fields: &[
     Field { name: "hard", go: "v1.ResourceList", shape: Shape::Map(&Shape::Quantity), proto: Some(Proto { number: 1, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
     Field { name: "scopeSelector", go: "v1.ScopeSelector", shape: Shape::Struct(&SCOPE_SELECTOR), pointer: true, proto: Some(Proto { number: 3, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
-    Field { name: "scopes", go: "[]v1.ResourceQuotaScope", shape: Shape::List(&Shape::String("v1.ResourceQuotaScope")), proto: Some(Proto { number: 2, wire: Wire::Bytes, within: &[], wrapped: false }), topology: Topology::Atomic, ..F },
+    Field { name: "scopes", go: "[]v1.ResourceQuotaScope", shape: Shape::List(&Shape::String("v1.ResourceQuotaScope")), proto: Some(Proto { number: 2, wire: Wire::Bytes, within: &[], wrapped: false }), topology: Topology::Atomic, values: &["BestEffort", "CrossNamespacePodAffinity", "NotBestEffort", "NotTerminating", "PriorityClass", "Terminating", "VolumeAttributesClass"], ..F },
 ] };
 
 pub(crate) static RESOURCE_QUOTA_STATUS: Type = Type { name: "io.k8s.api.core.v1.ResourceQuotaStatus", go: "v1.ResourceQuotaStatus", atomic: false, fields: &[
@@ -1477,14 +1477,14 @@ pub(crate) static SCOPE_SELECTOR: Type = Type { name: "io.k8s.api.core.v1.ScopeS
 ] };
 
 pub(crate) static SCOPED_RESOURCE_SELECTOR_REQUIREMENT: Type = Type { name: "io.k8s.api.core.v1.ScopedResourceSelectorRequirement", go: "v1.ScopedResourceSelectorRequirement", atomic: false, fields: &[
-    Field { name: "operator", go: "v1.ScopeSelectorOperator", shape: Shape::String("v1.ScopeSelectorOperator"), required: true, omit: Omit::Never, proto: Some(Proto { number: 2, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
-    Field { name: "scopeName", go: "v1.ResourceQuotaScope", shape: Shape::String("v1.ResourceQuotaScope"), required: true, omit: Omit::Never, proto: Some(Proto { number: 1, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
+    Field { name: "operator", go: "v1.ScopeSelectorOperator", shape: Shape::String("v1.ScopeSelectorOperator"), required: true, omit: Omit::Never, proto: Some(Proto { number: 2, wire: Wire::Bytes, within: &[], wrapped: false }), values: &["DoesNotExist", "Exists", "In", "NotIn"], ..F },
+    Field { name: "scopeName", go: "v1.ResourceQuotaScope", shape: Shape::String("v1.ResourceQuotaScope"), required: true, omit: Omit::Never, proto: Some(Proto { number: 1, wire: Wire::Bytes, within: &[], wrapped: false }), values: &["BestEffort", "CrossNamespacePodAffinity", "NotBestEffort", "NotTerminating", "PriorityClass", "Terminating", "VolumeAttributesClass"], ..F },
     Field { name: "values", go: "[]string", shape: Shape::List(&Shape::String("string")), proto: Some(Proto { number: 3, wire: Wire::Bytes, within: &[], wrapped: false }), topology: Topology::Atomic, ..F },
 ] };
 
 pub(crate) static SECCOMP_PROFILE: Type = Type { name: "io.k8s.api.core.v1.SeccompProfile", go: "v1.SeccompProfile", atomic: false, fields: &[
     Field { name: "localhostProfile", pointer: true, proto: Some(Proto { number: 2, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
-    Field { name: "type", go: "v1.SeccompProfileType", shape: Shape::String("v1.SeccompProfileType"), required: true, omit: Omit::Never, proto: Some(Proto { number: 1, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
+    Field { name: "type", go: "v1.SeccompProfileType", shape: Shape::String("v1.SeccompProfileType"), required: true, omit: Omit::Never, proto: Some(Proto { number: 1, wire: Wire::Bytes, within: &[], wrapped: false }), values: &["Localhost", "RuntimeDefault", "Unconfined"], ..F },
 ] };
 
 pub(crate) static SECRET: Type = Type { name: "io.k8s.api.core.v1.Secret", go: "v1.Secret", atomic: false, fields: &[
@@ -1539,7 +1539,7 @@ pub(crate) static SECURITY_CONTEXT: Type = Type { name: "io.k8s.api.core.v1.Secu
     Field { name: "appArmorProfile", go: "v1.AppArmorProfile", shape: Shape::Struct(&APP_ARMOR_PROFILE), pointer: true, proto: Some(Proto { number: 12, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
     Field { name: "capabilities", go: "v1.Capabilities", shape: Shape::Struct(&CAPABILITIES), pointer: true, proto: Some(Proto { number: 1, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
     Field { name: "privileged", go: "bool", shape: Shape::Bool, pointer: true, proto: Some(Proto { number: 2, wire: Wire::Varint, within: &[], wrapped: false }), ..F },
-    Field { name: "procMount", go: "v1.ProcMountType", shape: Shape::String("v1.ProcMountType"), pointer: true, proto: Some(Proto { number: 9, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
+    Field { name: "procMount", go: "v1.ProcMountType", shape: Shape::String("v1.ProcMountType"), pointer: true, proto: Some(Proto { number: 9, wire: Wire::Bytes, within: &[], wrapped: false }), values: &["Default", "Unmasked"], ..F },
     Field { name: "readOnlyRootFilesystem", go: "bool", shape: Shape::Bool, pointer: true, proto: Some(Proto { number: 6, wire: Wire::Varint, within: &[], wrapped: false }), ..F },
     Field { name: "runAsGroup", go: "int64", shape: Shape::Int64, pointer: true, proto: Some(Proto { number: 8, wire: Wire::Varint, within: &[], wrapped: false }), ..F },
     Field { name: "runAsNonRoot", go: "bool", shape: Shape::Bool, pointer: true, proto: Some(Proto { number: 5, wire: Wire::Varint, within: &[], wrapped: false }), ..F },
@@ -1598,7 +1598,7 @@ pub(crate) static SERVICE_PORT: Type = Type { name: "io.k8s.api.core.v1.ServiceP
     Field { name: "name", proto: Some(Proto { number: 1, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
     Field { name: "nodePort", go: "int32", shape: Shape::Int32, proto: Some(Proto { number: 5, wire: Wire::Varint, within: &[], wrapped: false }), ..F },
     Field { name: "port", go: "int32", shape: Shape::Int32, required: true, omit: Omit::Never, proto: Some(Proto { number: 3, wire: Wire::Varint, within: &[], wrapped: false }), ..F },
-    Field { name: "protocol", go: "v1.Protocol", shape: Shape::String("v1.Protocol"), proto: Some(Proto { number: 2, wire: Wire::Bytes, within: &[], wrapped: false }), default: "\"TCP\"", ..F },
+    Field { name: "protocol", go: "v1.Protocol", shape: Shape::String("v1.Protocol"), proto: Some(Proto { number: 2, wire: Wire::Bytes, within: &[], wrapped: false }), default: "\"TCP\"", values: &["SCTP", "TCP", "UDP"], ..F },
     Field { name: "targetPort", go: "intstr.IntOrString", shape: Shape::IntOrString, proto: Some(Proto { number: 4, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
 ] };
 
@@ -1614,21 +1614,21 @@ pub(crate) static SERVICE_SPEC: Type = Type { name: "io.k8s.api.core.v1.ServiceS
     Field { name: "clusterIPs", go: "[]string", shape: Shape::List(&Shape::String("string")), proto: Some(Proto { number: 18, wire: Wire::Bytes, within: &[], wrapped: false }), topology: Topology::Atomic, ..F },
     Field { name: "externalIPs", go: "[]string", shape: Shape::List(&Shape::String("string")), proto: Some(Proto { number: 5, wire: Wire::Bytes, within: &[], wrapped: false }), topology: Topology::Atomic, ..F },
     Field { name: "externalName", proto: Some(Proto { number: 10, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
-    Field { name: "externalTrafficPolicy", go: "v1.ServiceExternalTrafficPolicy", shape: Shape::String("v1.ServiceExternalTrafficPolicy"), proto: Some(Proto { number: 11, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
+    Field { name: "externalTrafficPolicy", go: "v1.ServiceExternalTrafficPolicy", shape: Shape::String("v1.ServiceExternalTrafficPolicy"), proto: Some(Proto { number: 11, wire: Wire::Bytes, within: &[], wrapped: false }), values: &["Cluster", "Local"], ..F },
     Field { name: "healthCheckNodePort", go: "int32", shape: Shape::Int32, proto: Some(Proto { number: 12, wire: Wire::Varint, within: &[], wrapped: false }), ..F },
-    Field { name: "internalTrafficPolicy", go: "v1.ServiceInternalTrafficPolicy", shape: Shape::String("v1.ServiceInternalTrafficPolicy"), pointer: true, proto: Some(Proto { number: 22, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
-    Field { name: "ipFamilies", go: "[]v1.IPFamily", shape: Shape::List(&Shape::String("v1.IPFamily")), proto: Some(Proto { number: 19, wire: Wire::Bytes, within: &[], wrapped: false }), topology: Topology::Atomic, ..F },
-    Field { name: "ipFamilyPolicy", go: "v1.IPFamilyPolicy", shape: Shape::String("v1.IPFamilyPolicy"), pointer: true, proto: Some(Proto { number: 17, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
+    Field { name: "internalTrafficPolicy", go: "v1.ServiceInternalTrafficPolicy", shape: Shape::String("v1.ServiceInternalTrafficPolicy"), pointer: true, proto: Some(Proto { number: 22, wire: Wire::Bytes, within: &[], wrapped: false }), values: &["Cluster", "Local"], ..F },
+    Field { name: "ipFamilies", go: "[]v1.IPFamily", shape: Shape::List(&Shape::String("v1.IPFamily")), proto: Some(Proto { number: 19, wire: Wire::Bytes, within: &[], wrapped: false }), topology: Topology::Atomic, values: &["", "IPv4", "IPv6"], ..F },
+    Field { name: "ipFamilyPolicy", go: "v1.IPFamilyPolicy", shape: Shape::String("v1.IPFamilyPolicy"), pointer: true, proto: Some(Proto { number: 17, wire: Wire::Bytes, within: &[], wrapped: false }), values: &["PreferDualStack", "RequireDualStack", "SingleStack"], ..F },
     Field { name: "loadBalancerClass", pointer: true, proto: Some(Proto { number: 21, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
     Field { name: "loadBalancerIP", proto: Some(Proto { number: 8, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
     Field { name: "loadBalancerSourceRanges", go: "[]string", shape: Shape::List(&Shape::String("string")), proto: Some(Proto { number: 9, wire: Wire::Bytes, within: &[], wrapped: false }), topology: Topology::Atomic, ..F },
     Field { name: "ports", go: "[]v1.ServicePort", shape: Shape::List(&Shape::Struct(&SERVICE_PORT)), proto: Some(Proto { number: 1, wire: Wire::Bytes, within: &[], wrapped: false }), merge: Merge { merge: true, key: "port", ..M }, topology: Topology::Map(&["port", "protocol"]), ..F },
     Field { name: "publishNotReadyAddresses", go: "bool", shape: Shape::Bool, proto: Some(Proto { number: 13, wire: Wire::Varint, within: &[], wrapped: false }), ..F },
     Field { name: "selector", go: "map[string]string", shape: Shape::Map(&Shape::String("string")), proto: Some(Proto { number: 2, wire: Wire::Bytes, within: &[], wrapped: false }), topology: Topology::Atomic, ..F },
-    Field { name: "sessionAffinity", go: "v1.ServiceAffinity", shape: Shape::String("v1.ServiceAffinity"), proto: Some(Proto { number: 7, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
+    Field { name: "sessionAffinity", go: "v1.ServiceAffinity", shape: Shape::String("v1.ServiceAffinity"), proto: Some(Proto { number: 7, wire: Wire::Bytes, within: &[], wrapped: false }), values: &["ClientIP", "None"], ..F },
     Field { name: "sessionAffinityConfig", go: "v1.SessionAffinityConfig", shape: Shape::Struct(&SESSION_AFFINITY_CONFIG), pointer: true, proto: Some(Proto { number: 14, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
     Field { name: "trafficDistribution", pointer: true, proto: Some(Proto { number: 23, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
-    Field { name: "type", go: "v1.ServiceType", shape: Shape::String("v1.ServiceType"), proto: Some(Proto { number: 4, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
+    Field { name: "type", go: "v1.ServiceType", shape: Shape::String("v1.ServiceType"), proto: Some(Proto { number: 4, wire: Wire::Bytes, within: &[], wrapped: false }), values: &["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"], ..F },
 ] };
 
 pub(crate) static SERVICE_STATUS: Type = Type { name: "io.k8s.api.core.v1.ServiceStatus", go: "v1.ServiceStatus", atomic: false, fields: &[
@@ -1671,16 +1671,16 @@ pub(crate) static TCP_SOCKET_ACTION: Type = Type { name: "io.k8s.api.core.v1.TCP
 ] };
 
 pub(crate) static TAINT: Type = Type { name: "io.k8s.api.core.v1.Taint", go: "v1.Taint", atomic: false, fields: &[
-    Field { name: "effect", go: "v1.TaintEffect", shape: Shape::String("v1.TaintEffect"), required: true, omit: Omit::Never, proto: Some(Proto { number: 3, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
+    Field { name: "effect", go: "v1.TaintEffect", shape: Shape::String("v1.TaintEffect"), required: true, omit: Omit::Never, proto: Some(Proto { number: 3, wire: Wire::Bytes, within: &[], wrapped: false }), values: &["NoExecute", "NoSchedule", "PreferNoSchedule"], ..F },
     Field { name: "key", required: true, omit: Omit::Never, proto: Some(Proto { number: 1, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
     Field { name: "timeAdded", go: "v1.Time", shape: Shape::Time, pointer: true, proto: Some(Proto { number: 4, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
     Field { name: "value", proto: Some(Proto { number: 2, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
 ] };
 
 pub(crate) static TOLERATION: Type = Type { name: "io.k8s.api.core.v1.Toleration", go: "v1.Toleration", atomic: false, fields: &[
-    Field { name: "effect", go: "v1.TaintEffect", shape: Shape::String("v1.TaintEffect"), proto: Some(Proto { number: 4, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
+    Field { name: "effect", go: "v1.TaintEffect", shape: Shape::String("v1.TaintEffect"), proto: Some(Proto { number: 4, wire: Wire::Bytes, within: &[], wrapped: false }), values: &["NoExecute", "NoSchedule", "PreferNoSchedule"], ..F },
     Field { name: "key", proto: Some(Proto { number: 1, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
-    Field { name: "operator", go: "v1.TolerationOperator", shape: Shape::String("v1.TolerationOperator"), proto: Some(Proto { number: 2, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
+    Field { name: "operator", go: "v1.TolerationOperator", shape: Shape::String("v1.TolerationOperator"), proto: Some(Proto { number: 2, wire: Wire::Bytes, within: &[], wrapped: false }), values: &["Equal", "Exists", "Gt", "Lt"], ..F },
     Field { name: "tolerationSeconds", go: "int64", shape: Shape::Int64, pointer: true, proto: Some(Proto { number: 5, wire: Wire::Varint, within: &[], wrapped: false }), ..F },
     Field { name: "value", proto: Some(Proto { number: 3, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
 ] };
@@ -1699,10 +1699,10 @@ pub(crate) static TOPOLOGY_SPREAD_CONSTRAINT: Type = Type { name: "io.k8s.api.co
     Field { name: "matchLabelKeys", go: "[]string", shape: Shape::List(&Shape::String("string")), proto: Some(Proto { number: 8, wire: Wire::Bytes, within: &[], wrapped: false }), topology: Topology::Atomic, ..F },
     Field { name: "maxSkew", go: "int32", shape: Shape::Int32, required: true, omit: Omit::Never, proto: Some(Proto { number: 1, wire: Wire::Varint, within: &[], wrapped: false }), ..F },
     Field { name: "minDomains", go: "int32", shape: Shape::Int32, pointer: true, proto: Some(Proto { number: 5, wire: Wire::Varint, within: &[], wrapped: false }), ..F },
-    Field { name: "nodeAffinityPolicy", go: "v1.NodeInclusionPolicy", shape: Shape::String("v1.NodeInclusionPolicy"), pointer: true, proto: Some(Proto { number: 6, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
-    Field { name: "nodeTaintsPolicy", go: "v1.NodeInclusionPolicy", shape: Shape::String("v1.NodeInclusionPolicy"), pointer: true, proto: Some(Proto { number: 7, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
+    Field { name: "nodeAffinityPolicy", go: "v1.NodeInclusionPolicy", shape: Shape::String("v1.NodeInclusionPolicy"), pointer: true, proto: Some(Proto { number: 6, wire: Wire::Bytes, within: &[], wrapped: false }), values: &["Honor", "Ignore"], ..F },
+    Field { name: "nodeTaintsPolicy", go: "v1.NodeInclusionPolicy", shape: Shape::String("v1.NodeInclusionPolicy"), pointer: true, proto: Some(Proto { number: 7, wire: Wire::Bytes, within: &[], wrapped: false }), values: &["Honor", "Ignore"], ..F },
     Field { name: "topologyKey", required: true, omit: Omit::Never, proto: Some(Proto { number: 2, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
-    Field { name: "whenUnsatisfiable", go: "v1.UnsatisfiableConstraintAction", shape: Shape::String("v1.UnsatisfiableConstraintAction"), required: true, omit: Omit::Never, proto: Some(Proto { number: 3, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
+    Field { name: "whenUnsatisfiable", go: "v1.UnsatisfiableConstraintAction", shape: Shape::String("v1.UnsatisfiableConstraintAction"), required: true, omit: Omit::Never, proto: Some(Proto { number: 3, wire: Wire::Bytes, within: &[], wrapped: false }), values: &["DoNotSchedule", "ScheduleAnyway"], ..F },
 ] };
 
 pub(crate) static TYPED_LOCAL_OBJECT_REFERENCE: Type = Type { name: "io.k8s.api.core.v1.TypedLocalObjectReference", go: "v1.TypedLocalObjectReference", atomic: true, fields: &[
@@ -1760,7 +1760,7 @@ pub(crate) static VOLUME_DEVICE: Type = Type { name: "io.k8s.api.core.v1.VolumeD
 pub(crate) static VOLUME_HEALTH_CONDITION: Type = Type { name: "io.k8s.api.core.v1.VolumeHealthCondition", go: "v1.VolumeHealthCondition", atomic: false, fields: &[
     Field { name: "message", proto: Some(Proto { number: 3, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
     Field { name: "reason", required: true, omit: Omit::Never, proto: Some(Proto { number: 2, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
-    Field { name: "status", go: "v1.VolumeHealthStatusType", shape: Shape::String("v1.VolumeHealthStatusType"), required: true, omit: Omit::Never, proto: Some(Proto { number: 1, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
+    Field { name: "status", go: "v1.VolumeHealthStatusType", shape: Shape::String("v1.VolumeHealthStatusType"), required: true, omit: Omit::Never, proto: Some(Proto { number: 1, wire: Wire::Bytes, within: &[], wrapped: false }), values: &["DataLoss", "Degraded", "Inaccessible"], ..F },
 ] };
 
 pub(crate) static VOLUME_HEALTH_STATUS: Type = Type { name: "io.k8s.api.core.v1.VolumeHealthStatus", go: "v1.VolumeHealthStatus", atomic: false, fields: &[
@@ -1771,7 +1771,7 @@ pub(crate) static VOLUME_HEALTH_STATUS: Type = Type { name: "io.k8s.api.core.v1.
 pub(crate) static VOLUME_MOUNT: Type = Type { name: "io.k8s.api.core.v1.VolumeMount", go: "v1.VolumeMount", atomic: false, fields: &[
     Field { name: "bindMountOptions", go: "[]string", shape: Shape::List(&Shape::String("string")), proto: Some(Proto { number: 8, wire: Wire::Bytes, within: &[], wrapped: false }), topology: Topology::Set, ..F },
     Field { name: "mountPath", required: true, omit: Omit::Never, proto: Some(Proto { number: 3, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
-    Field { name: "mountPropagation", go: "v1.MountPropagationMode", shape: Shape::String("v1.MountPropagationMode"), pointer: true, proto: Some(Proto { number: 5, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
+    Field { name: "mountPropagation", go: "v1.MountPropagationMode", shape: Shape::String("v1.MountPropagationMode"), pointer: true, proto: Some(Proto { number: 5, wire: Wire::Bytes, within: &[], wrapped: false }), values: &["Bidirectional", "HostToContainer", "None"], ..F },
     Field { name: "name", required: true, omit: Omit::Never, proto: Some(Proto { number: 1, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
     Field { name: "readOnly", go: "bool", shape: Shape::Bool, proto: Some(Proto { number: 2, wire: Wire::Varint, within: &[], wrapped: false }), ..F },
     Field { name: "recursiveReadOnly", go: "v1.RecursiveReadOnlyMode", shape: Shape::String("v1.RecursiveReadOnlyMode"), pointer: true, proto: Some(Proto { number: 7, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },

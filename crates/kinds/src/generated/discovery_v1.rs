@@ -29,7 +29,7 @@ pub(crate) static ENDPOINT_PORT: Type = Type { name: "io.k8s.api.discovery.v1.En
     Field { name: "appProtocol", pointer: true, proto: Some(Proto { number: 4, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
     Field { name: "name", pointer: true, proto: Some(Proto { number: 1, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
     Field { name: "port", go: "int32", shape: Shape::Int32, pointer: true, proto: Some(Proto { number: 3, wire: Wire::Varint, within: &[], wrapped: false }), ..F },
-    Field { name: "protocol", go: "v1.Protocol", shape: Shape::String("v1.Protocol"), pointer: true, proto: Some(Proto { number: 2, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
+    Field { name: "protocol", go: "v1.Protocol", shape: Shape::String("v1.Protocol"), pointer: true, proto: Some(Proto { number: 2, wire: Wire::Bytes, within: &[], wrapped: false }), values: &["SCTP", "TCP", "UDP"], ..F },
 ] };
 
 pub(crate) static ENDPOINT_SLICE: Type = Type { name: "io.k8s.api.discovery.v1.EndpointSlice", go: "v1.EndpointSlice", atomic: false, fields: &[

@@ -43,6 +43,7 @@ const F: Field = Field {
     merge: M,
     topology: Topology::Default,
     default: "",
+    values: &[],
 };
 
 const M: Merge = Merge { merge: false, retain_keys: false, replace: false, key: "" };
@@ -683,4 +684,37 @@ pub(crate) static TYPES: [&Type; 634] = [
     &apiregistration_v1::API_SERVICE_SPEC,
     &apiregistration_v1::API_SERVICE_STATUS,
     &apiregistration_v1::SERVICE_REFERENCE,
+];
+
+/// Descriptions by module: compressed JSON, by type and field; that of a type itself has an empty name.
+pub(crate) static DESCRIPTIONS: [(&str, &[u8]); 29] = [
+    ("admissionregistration_v1", include_bytes!("admissionregistration_v1.json.deflate")),
+    ("api_resource", include_bytes!("api_resource.json.deflate")),
+    ("apiextensions_v1", include_bytes!("apiextensions_v1.json.deflate")),
+    ("apiregistration_v1", include_bytes!("apiregistration_v1.json.deflate")),
+    ("apps_v1", include_bytes!("apps_v1.json.deflate")),
+    ("authentication_v1", include_bytes!("authentication_v1.json.deflate")),
+    ("authorization_v1", include_bytes!("authorization_v1.json.deflate")),
+    ("autoscaling_v1", include_bytes!("autoscaling_v1.json.deflate")),
+    ("autoscaling_v2", include_bytes!("autoscaling_v2.json.deflate")),
+    ("batch_v1", include_bytes!("batch_v1.json.deflate")),
+    ("certificates_v1", include_bytes!("certificates_v1.json.deflate")),
+    ("coordination_v1", include_bytes!("coordination_v1.json.deflate")),
+    ("core_v1", include_bytes!("core_v1.json.deflate")),
+    ("discovery_v1", include_bytes!("discovery_v1.json.deflate")),
+    ("events_v1", include_bytes!("events_v1.json.deflate")),
+    ("flowcontrol_v1", include_bytes!("flowcontrol_v1.json.deflate")),
+    ("meta_v1", include_bytes!("meta_v1.json.deflate")),
+    ("networking_v1", include_bytes!("networking_v1.json.deflate")),
+    ("node_v1", include_bytes!("node_v1.json.deflate")),
+    ("pkg_runtime", include_bytes!("pkg_runtime.json.deflate")),
+    ("pkg_version", include_bytes!("pkg_version.json.deflate")),
+    ("policy_v1", include_bytes!("policy_v1.json.deflate")),
+    ("rbac_v1", include_bytes!("rbac_v1.json.deflate")),
+    ("resource_v1", include_bytes!("resource_v1.json.deflate")),
+    ("scheduling_v1", include_bytes!("scheduling_v1.json.deflate")),
+    ("scheduling_v1alpha3", include_bytes!("scheduling_v1alpha3.json.deflate")),
+    ("storage_v1", include_bytes!("storage_v1.json.deflate")),
+    ("storagemigration_v1", include_bytes!("storagemigration_v1.json.deflate")),
+    ("util_intstr", include_bytes!("util_intstr.json.deflate")),
 ];

@@ -96,7 +96,7 @@ pub(crate) static INGRESS_LOAD_BALANCER_STATUS: Type = Type { name: "io.k8s.api.
 pub(crate) static INGRESS_PORT_STATUS: Type = Type { name: "io.k8s.api.networking.v1.IngressPortStatus", go: "v1.IngressPortStatus", atomic: false, fields: &[
     Field { name: "error", pointer: true, proto: Some(Proto { number: 3, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
     Field { name: "port", go: "int32", shape: Shape::Int32, required: true, omit: Omit::Never, proto: Some(Proto { number: 1, wire: Wire::Varint, within: &[], wrapped: false }), ..F },
-    Field { name: "protocol", go: "v1.Protocol", shape: Shape::String("v1.Protocol"), required: true, omit: Omit::Never, proto: Some(Proto { number: 2, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
+    Field { name: "protocol", go: "v1.Protocol", shape: Shape::String("v1.Protocol"), required: true, omit: Omit::Never, proto: Some(Proto { number: 2, wire: Wire::Bytes, within: &[], wrapped: false }), values: &["SCTP", "TCP", "UDP"], ..F },
 ] };
 
 pub(crate) static INGRESS_RULE: Type = Type { name: "io.k8s.api.networking.v1.IngressRule", go: "v1.IngressRule", atomic: false, fields: &[
@@ -158,14 +158,14 @@ pub(crate) static NETWORK_POLICY_PEER: Type = Type { name: "io.k8s.api.networkin
 pub(crate) static NETWORK_POLICY_PORT: Type = Type { name: "io.k8s.api.networking.v1.NetworkPolicyPort", go: "v1.NetworkPolicyPort", atomic: false, fields: &[
     Field { name: "endPort", go: "int32", shape: Shape::Int32, pointer: true, proto: Some(Proto { number: 3, wire: Wire::Varint, within: &[], wrapped: false }), ..F },
     Field { name: "port", go: "intstr.IntOrString", shape: Shape::IntOrString, pointer: true, proto: Some(Proto { number: 2, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
-    Field { name: "protocol", go: "v1.Protocol", shape: Shape::String("v1.Protocol"), pointer: true, proto: Some(Proto { number: 1, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
+    Field { name: "protocol", go: "v1.Protocol", shape: Shape::String("v1.Protocol"), pointer: true, proto: Some(Proto { number: 1, wire: Wire::Bytes, within: &[], wrapped: false }), values: &["SCTP", "TCP", "UDP"], ..F },
 ] };
 
 pub(crate) static NETWORK_POLICY_SPEC: Type = Type { name: "io.k8s.api.networking.v1.NetworkPolicySpec", go: "v1.NetworkPolicySpec", atomic: false, fields: &[
     Field { name: "egress", go: "[]v1.NetworkPolicyEgressRule", shape: Shape::List(&Shape::Struct(&NETWORK_POLICY_EGRESS_RULE)), proto: Some(Proto { number: 3, wire: Wire::Bytes, within: &[], wrapped: false }), topology: Topology::Atomic, ..F },
     Field { name: "ingress", go: "[]v1.NetworkPolicyIngressRule", shape: Shape::List(&Shape::Struct(&NETWORK_POLICY_INGRESS_RULE)), proto: Some(Proto { number: 2, wire: Wire::Bytes, within: &[], wrapped: false }), topology: Topology::Atomic, ..F },
     Field { name: "podSelector", go: "v1.LabelSelector", shape: Shape::Struct(&super::meta_v1::LABEL_SELECTOR), omit: Omit::Never, proto: Some(Proto { number: 1, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
-    Field { name: "policyTypes", go: "[]v1.PolicyType", shape: Shape::List(&Shape::String("v1.PolicyType")), proto: Some(Proto { number: 4, wire: Wire::Bytes, within: &[], wrapped: false }), topology: Topology::Atomic, ..F },
+    Field { name: "policyTypes", go: "[]v1.PolicyType", shape: Shape::List(&Shape::String("v1.PolicyType")), proto: Some(Proto { number: 4, wire: Wire::Bytes, within: &[], wrapped: false }), topology: Topology::Atomic, values: &["Egress", "Ingress"], ..F },
 ] };
 
 pub(crate) static PARENT_REFERENCE: Type = Type { name: "io.k8s.api.networking.v1.ParentReference", go: "v1.ParentReference", atomic: false, fields: &[

@@ -29,7 +29,7 @@ pub(crate) static POD_DISRUPTION_BUDGET_SPEC: Type = Type { name: "io.k8s.api.po
     Field { name: "maxUnavailable", go: "intstr.IntOrString", shape: Shape::IntOrString, pointer: true, proto: Some(Proto { number: 3, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
     Field { name: "minAvailable", go: "intstr.IntOrString", shape: Shape::IntOrString, pointer: true, proto: Some(Proto { number: 1, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
     Field { name: "selector", go: "v1.LabelSelector", shape: Shape::Struct(&super::meta_v1::LABEL_SELECTOR), pointer: true, proto: Some(Proto { number: 2, wire: Wire::Bytes, within: &[], wrapped: false }), merge: Merge { replace: true, ..M }, ..F },
-    Field { name: "unhealthyPodEvictionPolicy", go: "v1.UnhealthyPodEvictionPolicyType", shape: Shape::String("v1.UnhealthyPodEvictionPolicyType"), pointer: true, proto: Some(Proto { number: 4, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
+    Field { name: "unhealthyPodEvictionPolicy", go: "v1.UnhealthyPodEvictionPolicyType", shape: Shape::String("v1.UnhealthyPodEvictionPolicyType"), pointer: true, proto: Some(Proto { number: 4, wire: Wire::Bytes, within: &[], wrapped: false }), values: &["AlwaysAllow", "IfHealthyBudget"], ..F },
 ] };
 
 pub(crate) static POD_DISRUPTION_BUDGET_STATUS: Type = Type { name: "io.k8s.api.policy.v1.PodDisruptionBudgetStatus", go: "v1.PodDisruptionBudgetStatus", atomic: false, fields: &[

@@ -67,7 +67,7 @@ pub(crate) static DEVICE: Type = Type { name: "io.k8s.api.resource.v1.Device", g
 pub(crate) static DEVICE_ALLOCATION_CONFIGURATION: Type = Type { name: "io.k8s.api.resource.v1.DeviceAllocationConfiguration", go: "v1.DeviceAllocationConfiguration", atomic: false, fields: &[
     Field { name: "opaque", declared_in: "DeviceConfiguration", go: "v1.OpaqueDeviceConfiguration", shape: Shape::Struct(&OPAQUE_DEVICE_CONFIGURATION), pointer: true, proto: Some(Proto { number: 1, wire: Wire::Bytes, within: &[3], wrapped: false }), ..F },
     Field { name: "requests", go: "[]string", shape: Shape::List(&Shape::String("string")), proto: Some(Proto { number: 2, wire: Wire::Bytes, within: &[], wrapped: false }), topology: Topology::Atomic, ..F },
-    Field { name: "source", go: "v1.AllocationConfigSource", shape: Shape::String("v1.AllocationConfigSource"), required: true, omit: Omit::Never, proto: Some(Proto { number: 1, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
+    Field { name: "source", go: "v1.AllocationConfigSource", shape: Shape::String("v1.AllocationConfigSource"), required: true, omit: Omit::Never, proto: Some(Proto { number: 1, wire: Wire::Bytes, within: &[], wrapped: false }), values: &["FromClaim", "FromClass"], ..F },
 ] };
 
 pub(crate) static DEVICE_ALLOCATION_RESULT: Type = Type { name: "io.k8s.api.resource.v1.DeviceAllocationResult", go: "v1.DeviceAllocationResult", atomic: false, fields: &[
@@ -159,7 +159,7 @@ pub(crate) static DEVICE_REQUEST_ALLOCATION_RESULT: Type = Type { name: "io.k8s.
     Field { name: "pool", required: true, omit: Omit::Never, proto: Some(Proto { number: 3, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
     Field { name: "request", required: true, omit: Omit::Never, proto: Some(Proto { number: 1, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
     Field { name: "shareID", go: "types.UID", shape: Shape::String("types.UID"), pointer: true, proto: Some(Proto { number: 9, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
-    Field { name: "skipNodeOperations", go: "[]v1.SkipNodeOperation", shape: Shape::List(&Shape::String("v1.SkipNodeOperation")), proto: Some(Proto { number: 11, wire: Wire::Bytes, within: &[], wrapped: false }), topology: Topology::Set, ..F },
+    Field { name: "skipNodeOperations", go: "[]v1.SkipNodeOperation", shape: Shape::List(&Shape::String("v1.SkipNodeOperation")), proto: Some(Proto { number: 11, wire: Wire::Bytes, within: &[], wrapped: false }), topology: Topology::Set, values: &["*", "NodePrepareResources", "NodeUnprepareResources"], ..F },
     Field { name: "tolerations", go: "[]v1.DeviceToleration", shape: Shape::List(&Shape::Struct(&DEVICE_TOLERATION)), proto: Some(Proto { number: 6, wire: Wire::Bytes, within: &[], wrapped: false }), topology: Topology::Atomic, ..F },
 ] };
 
@@ -179,7 +179,7 @@ pub(crate) static DEVICE_SUB_REQUEST: Type = Type { name: "io.k8s.api.resource.v
 ] };
 
 pub(crate) static DEVICE_TAINT: Type = Type { name: "io.k8s.api.resource.v1.DeviceTaint", go: "v1.DeviceTaint", atomic: false, fields: &[
-    Field { name: "effect", go: "v1.DeviceTaintEffect", shape: Shape::String("v1.DeviceTaintEffect"), required: true, omit: Omit::Never, proto: Some(Proto { number: 3, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
+    Field { name: "effect", go: "v1.DeviceTaintEffect", shape: Shape::String("v1.DeviceTaintEffect"), required: true, omit: Omit::Never, proto: Some(Proto { number: 3, wire: Wire::Bytes, within: &[], wrapped: false }), values: &["NoExecute", "NoSchedule", "None"], ..F },
     Field { name: "key", required: true, omit: Omit::Never, proto: Some(Proto { number: 1, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
     Field { name: "timeAdded", go: "v1.Time", shape: Shape::Time, pointer: true, proto: Some(Proto { number: 4, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
     Field { name: "value", proto: Some(Proto { number: 2, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
@@ -216,9 +216,9 @@ pub(crate) static DEVICE_TAINT_SELECTOR: Type = Type { name: "io.k8s.api.resourc
 ] };
 
 pub(crate) static DEVICE_TOLERATION: Type = Type { name: "io.k8s.api.resource.v1.DeviceToleration", go: "v1.DeviceToleration", atomic: false, fields: &[
-    Field { name: "effect", go: "v1.DeviceTaintEffect", shape: Shape::String("v1.DeviceTaintEffect"), proto: Some(Proto { number: 4, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
+    Field { name: "effect", go: "v1.DeviceTaintEffect", shape: Shape::String("v1.DeviceTaintEffect"), proto: Some(Proto { number: 4, wire: Wire::Bytes, within: &[], wrapped: false }), values: &["NoExecute", "NoSchedule", "None"], ..F },
     Field { name: "key", proto: Some(Proto { number: 1, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
-    Field { name: "operator", go: "v1.DeviceTolerationOperator", shape: Shape::String("v1.DeviceTolerationOperator"), proto: Some(Proto { number: 2, wire: Wire::Bytes, within: &[], wrapped: false }), default: "\"Equal\"", ..F },
+    Field { name: "operator", go: "v1.DeviceTolerationOperator", shape: Shape::String("v1.DeviceTolerationOperator"), proto: Some(Proto { number: 2, wire: Wire::Bytes, within: &[], wrapped: false }), default: "\"Equal\"", values: &["Equal", "Exists"], ..F },
     Field { name: "tolerationSeconds", go: "int64", shape: Shape::Int64, pointer: true, proto: Some(Proto { number: 5, wire: Wire::Varint, within: &[], wrapped: false }), ..F },
     Field { name: "value", proto: Some(Proto { number: 3, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
 ] };
@@ -342,5 +342,5 @@ pub(crate) static RESOURCE_SLICE_SPEC: Type = Type { name: "io.k8s.api.resource.
     Field { name: "perDeviceNodeSelection", go: "bool", shape: Shape::Bool, pointer: true, proto: Some(Proto { number: 7, wire: Wire::Varint, within: &[], wrapped: false }), ..F },
     Field { name: "pool", go: "v1.ResourcePool", shape: Shape::Struct(&RESOURCE_POOL), required: true, omit: Omit::Never, proto: Some(Proto { number: 2, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
     Field { name: "sharedCounters", go: "[]v1.CounterSet", shape: Shape::List(&Shape::Struct(&COUNTER_SET)), proto: Some(Proto { number: 8, wire: Wire::Bytes, within: &[], wrapped: false }), topology: Topology::Atomic, ..F },
-    Field { name: "skipNodeOperations", go: "[]v1.SkipNodeOperation", shape: Shape::List(&Shape::String("v1.SkipNodeOperation")), proto: Some(Proto { number: 10, wire: Wire::Bytes, within: &[], wrapped: false }), topology: Topology::Set, ..F },
+    Field { name: "skipNodeOperations", go: "[]v1.SkipNodeOperation", shape: Shape::List(&Shape::String("v1.SkipNodeOperation")), proto: Some(Proto { number: 10, wire: Wire::Bytes, within: &[], wrapped: false }), topology: Topology::Set, values: &["*", "NodePrepareResources", "NodeUnprepareResources"], ..F },
 ] };

@@ -87,8 +87,8 @@ pub(crate) static STORAGE_CLASS: Type = Type { name: "io.k8s.api.storage.v1.Stor
     Field { name: "mountOptions", go: "[]string", shape: Shape::List(&Shape::String("string")), proto: Some(Proto { number: 5, wire: Wire::Bytes, within: &[], wrapped: false }), topology: Topology::Atomic, ..F },
     Field { name: "parameters", go: "map[string]string", shape: Shape::Map(&Shape::String("string")), proto: Some(Proto { number: 3, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
     Field { name: "provisioner", required: true, omit: Omit::Never, proto: Some(Proto { number: 2, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
-    Field { name: "reclaimPolicy", go: "v1.PersistentVolumeReclaimPolicy", shape: Shape::String("v1.PersistentVolumeReclaimPolicy"), pointer: true, proto: Some(Proto { number: 4, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
-    Field { name: "volumeBindingMode", go: "v1.VolumeBindingMode", shape: Shape::String("v1.VolumeBindingMode"), pointer: true, proto: Some(Proto { number: 7, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
+    Field { name: "reclaimPolicy", go: "v1.PersistentVolumeReclaimPolicy", shape: Shape::String("v1.PersistentVolumeReclaimPolicy"), pointer: true, proto: Some(Proto { number: 4, wire: Wire::Bytes, within: &[], wrapped: false }), values: &["Delete", "Recycle", "Retain"], ..F },
+    Field { name: "volumeBindingMode", go: "v1.VolumeBindingMode", shape: Shape::String("v1.VolumeBindingMode"), pointer: true, proto: Some(Proto { number: 7, wire: Wire::Bytes, within: &[], wrapped: false }), values: &["Immediate", "WaitForFirstConsumer"], ..F },
 ] };
 
 pub(crate) static STORAGE_CLASS_LIST: Type = Type { name: "io.k8s.api.storage.v1.StorageClassList", go: "v1.StorageClassList", atomic: false, fields: &[
@@ -104,12 +104,12 @@ pub(crate) static STORAGE_HEALTH: Type = Type { name: "io.k8s.api.storage.v1.Sto
 ] };
 
 pub(crate) static STORAGE_HEALTH_CONDITION: Type = Type { name: "io.k8s.api.storage.v1.StorageHealthCondition", go: "v1.StorageHealthCondition", atomic: false, fields: &[
-    Field { name: "accessMode", go: "v1.PersistentVolumeAccessMode", shape: Shape::String("v1.PersistentVolumeAccessMode"), pointer: true, proto: Some(Proto { number: 4, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
+    Field { name: "accessMode", go: "v1.PersistentVolumeAccessMode", shape: Shape::String("v1.PersistentVolumeAccessMode"), pointer: true, proto: Some(Proto { number: 4, wire: Wire::Bytes, within: &[], wrapped: false }), values: &["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"], ..F },
     Field { name: "lastTransitionTime", go: "v1.Time", shape: Shape::Time, proto: Some(Proto { number: 6, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
     Field { name: "message", proto: Some(Proto { number: 3, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
     Field { name: "reason", required: true, omit: Omit::Never, proto: Some(Proto { number: 2, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
-    Field { name: "status", go: "v1.StorageHealthStatusType", shape: Shape::String("v1.StorageHealthStatusType"), required: true, omit: Omit::Never, proto: Some(Proto { number: 1, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
-    Field { name: "volumeMode", go: "v1.PersistentVolumeMode", shape: Shape::String("v1.PersistentVolumeMode"), pointer: true, proto: Some(Proto { number: 5, wire: Wire::Bytes, within: &[], wrapped: false }), ..F },
+    Field { name: "status", go: "v1.StorageHealthStatusType", shape: Shape::String("v1.StorageHealthStatusType"), required: true, omit: Omit::Never, proto: Some(Proto { number: 1, wire: Wire::Bytes, within: &[], wrapped: false }), values: &["StorageDegraded", "StorageUnreachable"], ..F },
+    Field { name: "volumeMode", go: "v1.PersistentVolumeMode", shape: Shape::String("v1.PersistentVolumeMode"), pointer: true, proto: Some(Proto { number: 5, wire: Wire::Bytes, within: &[], wrapped: false }), values: &["Block", "Filesystem"], ..F },
 ] };
 
 pub(crate) static TOKEN_REQUEST: Type = Type { name: "io.k8s.api.storage.v1.TokenRequest", go: "v1.TokenRequest", atomic: false, fields: &[

@@ -98,6 +98,11 @@ fn schema(schema: &Value) -> Message {
         out.text(number, &schema[field]);
     }
     out.texts(19, &schema["required"]);
+    for value in items(&schema["enum"]) {
+        let mut any = Message::default();
+        any.bytes(2, value.to_string().as_bytes());
+        out.message(20, &any);
+    }
     match schema.get("additionalProperties") {
         Some(Value::Bool(allowed)) => {
             let mut item = Message::default();

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{META, SCHEMAS, descriptions};
+use super::{META, SCHEMAS};
 use crate::table::{Field, SchemaOther, Shape, Topology, Type};
 
 const APIEXTENSIONS: &str = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1";
@@ -10,22 +10,19 @@ const QUANTITY: &str = "io.k8s.apimachinery.pkg.api.resource.Quantity";
 const INT_OR_STRING: &str = "io.k8s.apimachinery.pkg.util.intstr.IntOrString";
 const RAW_EXTENSION: &str = "io.k8s.apimachinery.pkg.runtime.RawExtension";
 
-/// The schema of a type; the caller adds its group, version and kind.
-pub(super) fn type_schema(ty: &Type) -> Value {
+/// The schema of a type with these descriptions; the caller adds its group, version and kind.
+pub(super) fn type_schema(ty: &Type, texts: Option<&Map<String, Value>>) -> Value {
     let mut properties = Map::new();
     let mut required: Vec<&str> = Vec::new();
-    let meta_type = ty.name.strip_prefix(META).and_then(|rest| rest.strip_prefix('.')).unwrap_or_default();
     for field in ty.fields {
-        let mut property = property(field);
-        if let (Some(text), Some(map)) = (descriptions::of(meta_type, field.name), property.as_object_mut()) {
-            map.insert("description".to_owned(), text.into());
-        }
-        properties.insert(field.name.to_owned(), property);
+        let text = texts.and_then(|texts| texts.get(field.name));
+        properties.insert(field.name.to_owned(), property(field, text));
         if field.required {
             required.push(field.name);
         }
     }
     let mut schema = Map::new();
+    describe(&mut schema, texts.and_then(|texts| texts.get("")));
     schema.insert("type".to_owned(), "object".into());
     if !required.is_empty() {
         schema.insert("required".to_owned(), required.into());
@@ -83,16 +80,25 @@ pub(super) fn references(value: &Value, found: &mut Vec<String>) {
     }
 }
 
-fn property(field: &Field) -> Value {
+/// Adds a description, if there is one.
+pub(super) fn describe(schema: &mut Map<String, Value>, text: Option<&Value>) {
+    if let Some(text) = text {
+        schema.insert("description".to_owned(), text.clone());
+    }
+}
+
+fn property(field: &Field, text: Option<&Value>) -> Value {
     let mut out = Map::new();
+    describe(&mut out, text);
     match shape(&field.shape) {
         // Siblings of a `$ref` are ignored by readers.
         Value::Object(schema) if schema.contains_key("$ref") => {
             out.insert("allOf".to_owned(), json!([schema]));
         }
-        Value::Object(schema) => out = schema,
+        Value::Object(schema) => out.extend(schema),
         _ => {}
     }
+    add_values(&mut out, field.values);
     let mut add = |name: &str, value: Value| {
         out.insert(name.to_owned(), value);
     };
@@ -124,6 +130,19 @@ fn property(field: &Field) -> Value {
         add("x-kubernetes-patch-strategy", strategies.join(",").into());
     }
     out.into()
+}
+
+/// Adds the values of an enumeration to the schema of its strings: of the field, or of its items.
+fn add_values(schema: &mut Map<String, Value>, values: &[&str]) {
+    if values.is_empty() {
+        return;
+    }
+    for items in ["items", "additionalProperties"] {
+        if let Some(Value::Object(items)) = schema.get_mut(items) {
+            return add_values(items, values);
+        }
+    }
+    schema.insert("enum".to_owned(), values.into());
 }
 
 fn shape(shape: &Shape) -> Value {

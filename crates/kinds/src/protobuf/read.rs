@@ -415,7 +415,12 @@ impl Reader<'_> {
                 Value::String(canonical.unwrap_or(text))
             }
             Shape::IntOrString => int_or_string(bytes)?,
-            Shape::RawExtension | Shape::FieldsV1 | Shape::Json => {
+            Shape::FieldsV1 => {
+                let raw = only("raw", bytes)?;
+                // Fields that are no JSON do not make a request fail: text is not taken for fields later on.
+                self.raw(raw, false, depth).or_else(|_| Ok(Value::String(lossy(raw))))?
+            }
+            Shape::RawExtension | Shape::Json => {
                 self.raw(only("raw", bytes)?, matches!(shape, Shape::RawExtension), depth)?
             }
             Shape::SchemaOr(ty, other) => self.schema_or(ty, *other, bytes, depth)?,

@@ -63,9 +63,10 @@ impl KubeconfigFiles {
         for (name, content) in contexts.iter().filter(|(name, content)| !self.known.is_current(name, content))
         {
             let Some((config, context)) = parsed.get(name) else { continue };
-            match kubeconfig::client(config.clone(), Some(context.clone())).await {
+            let options = engager.cluster_options();
+            match kubeconfig::client(config.clone(), Some(context.clone()), &options).await {
                 Ok(client) => {
-                    let cluster = Cluster::new(name.clone(), client, engager.cluster_options());
+                    let cluster = Cluster::new(name.clone(), client, options);
                     self.known.engage(engager, Arc::clone(content), cluster);
                 }
                 Err(error) => tracing::warn!(cluster = %name, %error, "cannot connect to a cluster"),

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use k1s_env::Env;
 use k1s_object::selector::LabelSelector;
 use k1s_runtime::{BoxError, Cluster, ClusterName, ClusterOptions, Kind};
 use kube::api::{ApiResource, DynamicObject};
 
 use super::{
-    Connection, Connector, at_path, connector,
+    Connection, Connector, at_path, connector, kubeconfig,
     objects::{ObjectClusters, Objects, provider_of_objects},
 };
 
@@ -63,7 +64,7 @@ impl ProjectsProvider {
             let (address, mut config) = (address.replace("{name}", &name), credentials.clone());
             async move {
                 config.cluster_url = address.parse()?;
-                Ok(Box::new(kube::Client::try_from(config)?) as Connection)
+                Ok(Box::new(kubeconfig::connect(&Env::system(), config)?) as Connection)
             }
         });
         ProjectsProvider::with(Discovery::Internal, Some(connect))

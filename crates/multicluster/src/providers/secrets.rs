@@ -103,6 +103,7 @@ impl ObjectClusters for Secrets {
     ) -> Result<Cluster, BoxError> {
         let content = self.fingerprint(secret).unwrap_or_default();
         let config = Kubeconfig::from_yaml(std::str::from_utf8(&content)?)?;
-        Ok(Cluster::new(name, kubeconfig::client(config, None).await?, options))
+        let client = kubeconfig::client(config, None, &options).await?;
+        Ok(Cluster::new(name, client, options))
     }
 }

@@ -2,6 +2,8 @@
 
 #![allow(dead_code, unreachable_pub, reason = "each test uses its part")]
 
+pub mod network;
+
 use std::{collections::BTreeMap, time::Duration};
 
 use k1s::{

@@ -12,6 +12,8 @@ use std::{borrow::Cow, io};
 
 use serde_json::Value;
 
+use crate::field::quote;
+
 use super::{
     PatchError,
     operations::{self, Op, Operation},
@@ -115,16 +117,27 @@ impl Run<'_> {
             Op::Add => {
                 let path = path()?;
                 self.deepen(levels(path) + depth(&operation.value))?;
-                self.add(path, operation.value.clone())
+                self.add(path, operation.value.clone()).map_err(|miss| match miss {
+                    Miss::Container => fails(format!(
+                        "add operation does not apply: doc is missing path: \"{path}\": missing value"
+                    )),
+                    Miss::Member(why) => fails(format!("error in add for path: '{path}': {why}")),
+                    Miss::Limit(why) => fails(why),
+                })
             }
-            Op::Remove => self.remove(path()?).map(|_| ()),
+            Op::Remove => {
+                let path = path()?;
+                let removed = self.remove(path).map_err(|miss| match miss {
+                    Miss::Container => fails(format!(
+                        "remove operation does not apply: doc is missing path: \"{path}\": missing value"
+                    )),
+                    Miss::Member(why) => fails(format!("error in remove for path: '{path}': {why}")),
+                    Miss::Limit(why) => fails(why),
+                });
+                removed.map(|_| ())
+            }
             Op::Replace => self.replace(path()?, &operation.value),
-            Op::Move => {
-                let (from, path) = (from()?, path()?);
-                let value = self.remove(from)?;
-                self.sink(levels(from), levels(path), &value)?;
-                self.add(path, value)
-            }
+            Op::Move => self.relocate(from()?, path()?),
             Op::Copy => self.copy(from()?, path()?),
             Op::Test => self.test(path()?, &operation.value),
             Op::Unknown => Err(fails("an operation is of no known kind")),
@@ -135,27 +148,54 @@ impl Run<'_> {
         self.deepen(levels(path) + depth(value))?;
         if path.is_empty() {
             if !value.is_object() && !value.is_array() {
-                return Err(fails("only an object or a list replaces a document"));
+                return Err(fails("replace operation value must be object or array"));
             }
             *self.doc = value.clone();
             return Ok(());
         }
-        let (container, key) = container(self.doc, path)?;
+        let lacks = |what: &str| {
+            fails(format!("replace operation does not apply: doc is missing {what}: {path}: missing value"))
+        };
+        let (container, key) = container(self.doc, path).map_err(|_| lacks("path"))?;
         match container {
             Value::Object(map) => {
                 map.insert(key.into_owned(), value.clone());
             }
             Value::Array(list) => {
-                let index = index(&key, list.len())?;
-                *list.get_mut(index).ok_or_else(|| no_item(path))? = value.clone();
+                let index = index(&key, list.len()).map_err(|_| lacks("key"))?;
+                *list.get_mut(index).ok_or_else(|| lacks("key"))? = value.clone();
             }
-            _ => return Err(missing(path)),
+            _ => return Err(lacks("path")),
         }
         Ok(())
     }
 
+    /// `move`
+    fn relocate(&mut self, from: &str, path: &str) -> Result<(), PatchError> {
+        let value = self.remove(from).map_err(|miss| match miss {
+            Miss::Container => fails(format!(
+                "move operation does not apply: doc is missing from path: {from}: missing value"
+            )),
+            Miss::Member(why) => fails(format!("error in move for path: '{}': {why}", last(from))),
+            Miss::Limit(why) => fails(why),
+        })?;
+        self.sink(levels(from), levels(path), &value)?;
+        self.add(path, value).map_err(|miss| match miss {
+            Miss::Container => fails(format!(
+                "move operation does not apply: doc is missing destination path: {path}: missing value"
+            )),
+            Miss::Member(why) => fails(format!("error in move for path: '{path}': {why}")),
+            Miss::Limit(why) => fails(why),
+        })
+    }
+
     fn copy(&mut self, from: &str, path: &str) -> Result<(), PatchError> {
-        let value = get(self.doc, from)?;
+        let value = get(self.doc, from).map_err(|miss| match miss {
+            Miss::Container => fails(format!(
+                "copy operation does not apply: doc is missing from path: {from}: missing value"
+            )),
+            Miss::Member(why) | Miss::Limit(why) => fails(format!("error in copy for from: '{from}': {why}")),
+        })?;
         if let Some(value) = value {
             self.copied += encoded_len(value);
             if self.copied > MAX_COPIED_BYTES {
@@ -164,17 +204,23 @@ impl Run<'_> {
         }
         let value = value.cloned().unwrap_or_default();
         self.deepen(levels(path) + depth(&value))?;
-        self.add(path, value)
+        self.add(path, value).map_err(|miss| match miss {
+            Miss::Container => fails(format!(
+                "copy operation does not apply: doc is missing destination path: {path}: missing value"
+            )),
+            Miss::Member(why) => fails(format!("error while adding value during copy: {why}")),
+            Miss::Limit(why) => fails(why),
+        })
     }
 
-    fn add(&mut self, path: &str, value: Value) -> Result<(), PatchError> {
+    fn add(&mut self, path: &str, value: Value) -> Result<(), Miss> {
         let moved = add(self.doc, path, value)?;
-        self.spend(moved)
+        self.spend(moved).map_err(|why| Miss::Limit(why.to_string()))
     }
 
-    fn remove(&mut self, path: &str) -> Result<Value, PatchError> {
+    fn remove(&mut self, path: &str) -> Result<Value, Miss> {
         let (value, moved) = remove(self.doc, path)?;
-        self.spend(moved)?;
+        self.spend(moved).map_err(|why| Miss::Limit(why.to_string()))?;
         Ok(value)
     }
 
@@ -187,11 +233,20 @@ impl Run<'_> {
     }
 
     fn test(&mut self, path: &str, value: &Value) -> Result<(), PatchError> {
-        let equal = match path {
-            "" => *self.doc == *value,
-            _ => get(self.doc, path)?.unwrap_or(&Value::Null) == value,
+        let found = match path {
+            "" => Ok(Some(&*self.doc)),
+            _ => get(self.doc, path),
         };
-        if equal { Ok(()) } else { Err(fails(format!("testing value {path} failed"))) }
+        let found = found.map_err(|miss| match miss {
+            Miss::Container => {
+                fails(format!("test operation does not apply: is missing path: {path}: missing value"))
+            }
+            Miss::Member(why) | Miss::Limit(why) => fails(format!("error in test for path: '{path}': {why}")),
+        })?;
+        match found.unwrap_or(&Value::Null) == value {
+            true => Ok(()),
+            false => Err(PatchError::Test(path.to_owned())),
+        }
     }
 
     /// Records a value at this depth.
@@ -222,12 +277,23 @@ impl Run<'_> {
     }
 }
 
-fn missing(path: &str) -> PatchError {
-    fails(format!("the document has no {path}"))
+/// Why an operation finds no place, in the words of kube-apiserver's library.
+enum Miss {
+    /// The object or list that would hold the place does not exist.
+    Container,
+    /// It exists, and has no such member.
+    Member(String),
+    /// A limit of this implementation.
+    Limit(String),
 }
 
-fn no_item(path: &str) -> PatchError {
-    fails(format!("no such item: {path}"))
+fn no_index(index: &str) -> Miss {
+    Miss::Member(format!("Unable to access invalid index: {index}: invalid index referenced"))
+}
+
+/// The last segment of a path.
+fn last(path: &str) -> Cow<'_, str> {
+    unescaped(path.rsplit_once('/').map_or(path, |(_, key)| key))
 }
 
 fn levels(path: &str) -> usize {
@@ -277,13 +343,15 @@ fn unescaped(part: &str) -> Cow<'_, str> {
 }
 
 /// The index for a key in a list of this length; it may be beyond the end.
-fn index(key: &str, len: usize) -> Result<usize, PatchError> {
-    let number: i64 = key.parse().map_err(|_| fails(format!("not an index: {key}")))?;
+fn index(key: &str, len: usize) -> Result<usize, Miss> {
+    let number: i64 = key
+        .parse()
+        .map_err(|_| Miss::Member(format!("strconv.Atoi: parsing {}: invalid syntax", quote(key))))?;
     if number >= 0 {
-        return usize::try_from(number).map_err(|_| fails("an index out of range"));
+        return usize::try_from(number).map_err(|_| no_index(key));
     }
-    let back = usize::try_from(number.unsigned_abs()).map_err(|_| fails("an index out of range"))?;
-    len.checked_sub(back).ok_or_else(|| fails("an index out of range"))
+    let back = usize::try_from(number.unsigned_abs()).map_err(|_| no_index(key))?;
+    len.checked_sub(back).ok_or_else(|| no_index(key))
 }
 
 fn child<'v>(value: &'v mut Value, part: &str) -> Option<&'v mut Value> {
@@ -298,31 +366,31 @@ fn child<'v>(value: &'v mut Value, part: &str) -> Option<&'v mut Value> {
 }
 
 /// The object or list that contains the last segment of the path, and that segment.
-fn container<'v, 'p>(doc: &'v mut Value, path: &'p str) -> Result<(&'v mut Value, Cow<'p, str>), PatchError> {
-    let (head, key) = path.rsplit_once('/').ok_or_else(|| missing(path))?;
+fn container<'v, 'p>(doc: &'v mut Value, path: &'p str) -> Result<(&'v mut Value, Cow<'p, str>), Miss> {
+    let (head, key) = path.rsplit_once('/').ok_or(Miss::Container)?;
     let mut at = doc;
     for part in head.split('/').skip(1) {
-        at = child(at, part).ok_or_else(|| missing(path))?;
+        at = child(at, part).ok_or(Miss::Container)?;
     }
     Ok((at, unescaped(key)))
 }
 
 /// The value at a path; `None` if an existing object lacks the key.
-fn get<'v>(doc: &'v mut Value, path: &str) -> Result<Option<&'v Value>, PatchError> {
+fn get<'v>(doc: &'v mut Value, path: &str) -> Result<Option<&'v Value>, Miss> {
     let (container, key) = container(doc, path)?;
     match container {
         Value::Object(map) => Ok(map.get(&*key).filter(|value| !value.is_null())),
         Value::Array(list) => {
             let index = index(&key, list.len())?;
-            let item = list.get(index).ok_or_else(|| no_item(path))?;
+            let item = list.get(index).ok_or_else(|| no_index(&key))?;
             Ok(Some(item).filter(|value| !value.is_null()))
         }
-        _ => Err(missing(path)),
+        _ => Err(Miss::Container),
     }
 }
 
 /// Adds a value, and returns the number of items moved.
-fn add(doc: &mut Value, path: &str, value: Value) -> Result<usize, PatchError> {
+fn add(doc: &mut Value, path: &str, value: Value) -> Result<usize, Miss> {
     let (container, key) = container(doc, path)?;
     match container {
         Value::Object(map) => {
@@ -330,35 +398,41 @@ fn add(doc: &mut Value, path: &str, value: Value) -> Result<usize, PatchError> {
         }
         Value::Array(list) if key == "-" => list.push(value),
         Value::Array(list) => {
-            let index = index(&key, list.len() + 1)?;
+            let index = index(&key, list.len() + 1).map_err(|miss| match miss {
+                Miss::Member(why) if why.starts_with("strconv") => {
+                    Miss::Member(format!("value was not a proper array index: '{key}': {why}"))
+                }
+                miss => miss,
+            })?;
             if index > list.len() {
-                return Err(no_item(path));
+                return Err(no_index(&key));
             }
             list.insert(index, value);
             return Ok(list.len() - index);
         }
-        _ => return Err(missing(path)),
+        _ => return Err(Miss::Container),
     }
     Ok(0)
 }
 
 /// Removes a value, and returns the number of items moved.
-fn remove(doc: &mut Value, path: &str) -> Result<(Value, usize), PatchError> {
+fn remove(doc: &mut Value, path: &str) -> Result<(Value, usize), Miss> {
     let (container, key) = container(doc, path)?;
     match container {
         Value::Object(map) => {
-            let removed = map.shift_remove(&*key).ok_or_else(|| missing(path))?;
+            let missing = || Miss::Member(format!("Unable to remove nonexistent key: {key}: missing value"));
+            let removed = map.shift_remove(&*key).ok_or_else(missing)?;
             Ok((removed, map.len()))
         }
         Value::Array(list) => {
             let index = index(&key, list.len())?;
             if index >= list.len() {
-                return Err(no_item(path));
+                return Err(no_index(&key));
             }
             let removed = list.remove(index);
             Ok((removed, list.len() - index))
         }
-        _ => Err(missing(path)),
+        _ => Err(Miss::Container),
     }
 }
 

@@ -38,6 +38,9 @@ pub enum PatchError {
     /// It cannot be applied to this object: 422. Clients get a general message, this one is for logs.
     #[error("{0}")]
     Apply(String),
+    /// A test of a JSON Patch at this path fails: 422, too.
+    #[error("testing value {0} failed: test failed")]
+    Test(String),
     /// A case that kube-apiserver does not handle: 500 with this message and no reason.
     #[error("{0}")]
     Internal(String),
@@ -49,7 +52,7 @@ impl PatchError {
         match self {
             PatchError::Syntax | PatchError::Shape(_) => Status::bad_request(self.to_string()),
             PatchError::TooManyOperations(_) => Status::new(413, "RequestEntityTooLarge", self.to_string()),
-            PatchError::Apply(_) => {
+            PatchError::Apply(_) | PatchError::Test(_) => {
                 Status::new(422, "Invalid", "the server rejected our request due to an error in our request")
                     .with(Details::default())
             }

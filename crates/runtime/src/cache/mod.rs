@@ -11,7 +11,7 @@ mod informer;
 mod objects;
 mod options;
 mod reflector;
-mod wire;
+pub(crate) mod wire;
 
 use std::{
     any::{Any, TypeId},

@@ -59,7 +59,7 @@ impl HeadMeta<'_> {
         ObjectKey::new(self.namespace.as_deref(), &self.name)
     }
 
-    pub(super) fn revision(&self) -> u64 {
+    pub(crate) fn revision(&self) -> u64 {
         revision(&self.resource_version)
     }
 }
@@ -70,7 +70,7 @@ pub(super) fn head(raw: &[u8]) -> Result<HeadMeta<'_>, serde_json::Error> {
 }
 
 /// Parses a resource version: Kubernetes promises that they compare as numbers. 0 if it is not a number.
-pub(super) fn revision(text: &str) -> u64 {
+pub(crate) fn revision(text: &str) -> u64 {
     text.parse().unwrap_or(0)
 }
 
@@ -94,7 +94,7 @@ pub(super) fn status(code: u16, body: &[u8]) -> Status {
 }
 
 /// An object's JSON with `apiVersion` and `kind`, which servers leave out of list items.
-pub(super) fn with_kind<'a>(raw: &'a [u8], api_version: &str, kind: &str) -> Cow<'a, [u8]> {
+pub(crate) fn with_kind<'a>(raw: &'a [u8], api_version: &str, kind: &str) -> Cow<'a, [u8]> {
     if raw.starts_with(b"{\"apiVersion\"")
         || raw.starts_with(b"{\"kind\"")
         || !raw.starts_with(b"{")

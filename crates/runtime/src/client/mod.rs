@@ -8,6 +8,7 @@
 //! - [`ApplyConfiguration`]: some fields of an object, for server-side apply; [`ApplyConflict`].
 //! - [`Error`]: the call, and why it failed.
 //! - [`RestMapper`]: the kinds that the server serves.
+//! - `http2`: a `kube::Client` that needs one connection for all of its watches.
 //!
 //! Requests are plain HTTP requests, sent by a `kube::Client`. The response to a write is decoded for the caller and stored
 //! in the cache, so that the next read sees the write.
@@ -22,6 +23,8 @@ mod decode;
 mod delete_all;
 mod error;
 mod exchange;
+#[cfg(feature = "tls")]
+mod http2;
 mod intercept;
 mod kind_client;
 pub(crate) mod lines;
@@ -44,6 +47,8 @@ pub use call::{Call, Target, Verb};
 pub use client::{Client, ClientOptions};
 pub use decode::{List, RawList};
 pub use error::{ApiError, Error, MissingPermission, ignore_already_exists, ignore_not_found};
+#[cfg(feature = "tls")]
+pub use http2::http2;
 pub use intercept::Interceptor;
 pub use kind_client::{Deleted, KindClient};
 pub use metrics::RestMetrics;

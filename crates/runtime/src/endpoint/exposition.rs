@@ -1,7 +1,15 @@
 //! Metrics as text: OpenMetrics, and the older Prometheus format.
 
+use crate::Metrics;
+
 pub(super) const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 pub(super) const PLAIN: &str = "text/plain; version=0.0.4; charset=utf-8";
+
+/// Metrics in Prometheus' text format: for a program that serves them on an endpoint of its own.
+#[must_use]
+pub fn prometheus_text(metrics: &Metrics) -> String {
+    plain(&metrics.encode())
+}
 
 /// Whether an `Accept` header includes OpenMetrics.
 pub(super) fn wants_openmetrics(accept: Option<&str>) -> bool {

@@ -35,6 +35,7 @@ pub use address::InvalidAddress;
 #[cfg(feature = "tls")]
 pub use certificates::Certificates;
 pub use checks::Checks;
+pub use exposition::prometheus_text;
 pub use routes::Routes;
 pub use server::{BindError, Endpoint};
 

@@ -5,12 +5,14 @@
 //! `spec.validation.openAPIV3Schema…`, `spec.subresources…` or `spec.additionalPrinterColumns[i].JSONPath`; only
 //! parts that differ have `spec.versions[i]…`.
 
+mod cel_rules;
 pub(crate) mod conversion;
 mod default_rules;
 mod dump;
-mod field_path;
 mod schema_rules;
 mod structural_rules;
+#[cfg(test)]
+mod tests;
 mod validate;
 mod view;
 
@@ -23,8 +25,17 @@ use view::View;
 
 use crate::structural::formats::Format;
 
-/// Sets defaults: singular and list names, the conversion strategy, the port of a webhook.
+/// Sets defaults: singular and list names, the conversion strategy, the port of a webhook, the first stored version.
 pub fn default(crd: &mut Value) {
+    let stored = crd.get("status").and_then(|status| status.get("storedVersions")).and_then(Value::as_array);
+    if stored.is_none_or(Vec::is_empty)
+        && let Some(version) = storage_version(crd).map(str::to_owned)
+        && let Some(status) = crd
+            .as_object_mut()
+            .and_then(|crd| crd.entry("status").or_insert_with(|| json!({})).as_object_mut())
+    {
+        status.insert("storedVersions".to_owned(), json!([version]));
+    }
     let Some(spec) = crd.get_mut("spec").and_then(Value::as_object_mut) else { return };
     if let Some(names) = spec.get_mut("names").and_then(Value::as_object_mut) {
         let is_empty = |names: &Map<String, Value>, key: &str| {

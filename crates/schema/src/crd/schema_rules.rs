@@ -5,7 +5,12 @@ use std::collections::HashSet;
 use k1s_object::field::{Errors, FieldError};
 use serde_json::Value;
 
-use super::{below, field_path, sorted};
+use super::{
+    below,
+    cel_rules::{Costs, Place},
+    sorted,
+};
+use crate::{field_path, structural::Structural};
 
 const TYPES: [&str; 6] = ["array", "boolean", "integer", "number", "object", "string"];
 const REASONS: [&str; 4] =
@@ -19,15 +24,23 @@ struct Context<'c> {
     in_metadata: bool,
 }
 
-/// The errors in a schema at `path` and in its subschemas.
-pub(super) fn check(schema: &Value, path: &str) -> Errors {
-    let mut rules = Rules { errors: Errors::new() };
-    rules.schema(schema, path, true, Context { no_defaults: None, in_metadata: false });
-    rules.errors
+/// The errors in a schema at `path` and in its subschemas. With the compiled schema also its rules are compiled;
+/// `tolerate`: they may cost more than they may otherwise.
+pub(super) fn check(schema: &Value, path: &str, compiled: Option<&Structural>, tolerate: bool) -> Errors {
+    let mut rules = Rules { errors: Errors::new(), rule_errors: Errors::new(), costs: Costs::new(tolerate) };
+    let place = compiled.filter(|compiled| compiled.has_rules()).map(Place::root);
+    rules.schema(schema, path, true, Context { no_defaults: None, in_metadata: false }, place);
+    let mut errors = rules.errors;
+    errors.extend(rules.rule_errors.into_vec());
+    errors.extend(rules.costs.check_total(path).into_vec());
+    errors
 }
 
 struct Rules {
     errors: Errors,
+    /// The errors of the expressions of rules, which are reported after all others.
+    rule_errors: Errors,
+    costs: Costs,
 }
 
 fn text<'s>(schema: &'s Value, key: &str) -> &'s str {
@@ -56,7 +69,19 @@ impl Rules {
         self.errors.push(FieldError::invalid(path, value, detail));
     }
 
-    fn schema(&mut self, schema: &Value, path: &str, root: bool, context: Context<'_>) {
+    /// `place`: what rules see of the schema, if it is one whose rules are compiled.
+    fn schema(
+        &mut self,
+        schema: &Value,
+        path: &str,
+        root: bool,
+        context: Context<'_>,
+        mut place: Option<Place<'_>>,
+    ) {
+        let before = self.errors.len();
+        if let Some(place) = &mut place {
+            place.enter();
+        }
         self.keywords(schema, path, context);
         if flag(schema, "uniqueItems") {
             self.forbidden(
@@ -76,7 +101,8 @@ impl Rules {
                 } else {
                     context.no_defaults
                 };
-                self.schema(additional, &at, false, Context { no_defaults, ..context });
+                let place = place.as_ref().and_then(|place| place.additional(schema));
+                self.schema(additional, &at, false, Context { no_defaults, ..context }, place);
             }
         }
         for (name, property) in properties {
@@ -90,37 +116,49 @@ impl Rules {
                     inner.no_defaults = Some(&reason);
                 }
             }
-            self.schema(property, &below(path, name), false, inner);
+            let place = place.as_ref().and_then(|place| place.property(name, schema));
+            self.schema(property, &below(path, name), false, inner, place);
         }
         if let Some(not) = schema.get("not") {
-            self.schema(not, &format!("{path}.not"), false, context);
+            self.schema(not, &format!("{path}.not"), false, context, None);
         }
         for key in ["allOf", "oneOf", "anyOf"] {
             for (index, branch) in schema.get(key).and_then(Value::as_array).into_iter().flatten().enumerate()
             {
-                self.schema(branch, &format!("{path}.{key}[{index}]"), false, context);
+                self.schema(branch, &format!("{path}.{key}[{index}]"), false, context, None);
             }
         }
         for (name, definition) in sorted(schema.get("definitions")) {
-            self.schema(definition, &format!("{path}.definitions[{name}]"), false, context);
+            self.schema(definition, &format!("{path}.definitions[{name}]"), false, context, None);
         }
         match schema.get("items") {
             Some(Value::Array(list)) => {
                 for (index, items) in list.iter().enumerate() {
-                    self.schema(items, &format!("{path}.items[{index}]"), false, context);
+                    self.schema(items, &format!("{path}.items[{index}]"), false, context, None);
                 }
             }
-            Some(items) => self.schema(items, &format!("{path}.items"), false, context),
+            Some(items) => {
+                let place = place.as_ref().and_then(|place| place.items(schema, path));
+                self.schema(items, &format!("{path}.items"), false, context, place);
+            }
             None => {}
         }
         for (name, dependency) in sorted(schema.get("dependencies")) {
             if dependency.is_object() {
-                self.schema(dependency, &format!("{path}.dependencies[{name}]"), false, context);
+                self.schema(dependency, &format!("{path}.dependencies[{name}]"), false, context, None);
             }
         }
         self.extensions(schema, path);
         self.list_map(schema, path);
         self.rules(schema, path);
+        // Rules are not compiled in a schema with errors: their types might be wrong.
+        if self.errors.len() == before
+            && let Some(place) = &place
+            && let Some(rules) = schema.get("x-kubernetes-validations").and_then(Value::as_array)
+            && !rules.is_empty()
+        {
+            self.costs.check(place, rules, path, &mut self.rule_errors);
+        }
     }
 
     /// Unsupported keywords of JSON schema.
@@ -307,7 +345,7 @@ impl Rules {
         }
     }
 
-    /// The form of `x-kubernetes-validations`. The expressions are not compiled yet; this is the place for it.
+    /// The form of `x-kubernetes-validations`.
     fn rules(&mut self, schema: &Value, path: &str) {
         let rules = schema.get("x-kubernetes-validations").and_then(Value::as_array);
         for (index, rule) in rules.into_iter().flatten().enumerate() {

@@ -1,11 +1,11 @@
 //! Validation that a schema is structural: types are specified everywhere, and value validations only restrict
 //! specified fields.
 
+use k1s_cel::go_regex::Patterns;
 use k1s_object::field::{Errors, FieldError};
 use serde_json::{Value, json};
 
 use super::{below, sorted};
-use crate::go_regex::Patterns;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Level {

@@ -9,10 +9,12 @@ use k1s_object::{
 use serde_json::Value;
 
 use super::{
-    conversion, default_rules, dump, field_path, schema_rules, structural_rules,
+    conversion, default_rules, dump, schema_rules, structural_rules,
     view::{Shared, Version, View},
 };
-use crate::{go, go_regex::Patterns};
+use k1s_cel::go_regex::Patterns;
+
+use crate::{field_path, go, structural::Structural};
 
 const APPROVAL: &str = "api-approved.kubernetes.io";
 const COLUMN_TYPES: [&str; 5] = ["boolean", "date", "integer", "number", "string"];
@@ -155,7 +157,9 @@ fn check_spec(view: &View<'_>, old: Option<&Value>, check: &Check<'_>) {
     let mut patterns = Patterns::default();
     check_versions(view, old, &mut patterns, check);
     check_names(names(view), "spec.names", true, check);
-    check_shared(&view.shared, "spec", "spec.validation", any_status(view), &mut patterns, check);
+    let first = view.versions.first().map_or("", |version| version.name);
+    let tolerate = is_schema_unchanged(view, old, first);
+    check_shared(&view.shared, "spec", "spec.validation", any_status(view), tolerate, &mut patterns, check);
     check_selectable(&view.shared, view.shared.validation, "spec.selectableFields", "", old, check);
     if let Some(conversion) = view.spec.and_then(|spec| spec.get("conversion")) {
         let strategy = text(Some(conversion), "strategy");
@@ -168,6 +172,21 @@ fn check_spec(view: &View<'_>, old: Option<&Value>, check: &Check<'_>) {
         }
         conversion::check(conversion, check_ca, check);
     }
+}
+
+/// Whether an update leaves the schema of a version as it is. Its rules may then cost more than they may otherwise.
+fn is_schema_unchanged(view: &View<'_>, old: Option<&Value>, version: &str) -> bool {
+    fn schema<'v>(view: &View<'v>, name: &str) -> Option<Option<&'v Value>> {
+        if view.versions.iter().all(|version| version.shared.validation.is_none()) {
+            return Some(view.shared.validation);
+        }
+        let version = view.versions.iter().find(|version| version.name == name)?;
+        Some(version.shared.validation)
+    }
+    old.is_some_and(|old| {
+        let before = schema(&View::new(old), version);
+        before.is_some() && before == schema(view, version)
+    })
 }
 
 fn any_status(view: &View<'_>) -> bool {
@@ -193,7 +212,8 @@ fn check_versions(view: &View<'_>, old: Option<&Value>, patterns: &mut Patterns,
         check_deprecation(version, &at, check);
         let status =
             if per_version_subresources { version.shared.has_status() } else { view.shared.has_status() };
-        check_shared(&version.shared, &at, &format!("{at}.schema"), status, patterns, check);
+        let tolerate = is_schema_unchanged(view, old, version.name);
+        check_shared(&version.shared, &at, &format!("{at}.schema"), status, tolerate, patterns, check);
         let selectable = format!("{at}.selectableFields");
         // A shared schema is not visible from the version.
         if version.shared.selectable.is_some() && version.shared.schema().is_none() {
@@ -309,11 +329,12 @@ fn check_shared(
     at: &str,
     validation: &str,
     status: bool,
+    tolerate: bool,
     patterns: &mut Patterns,
     check: &Check<'_>,
 ) {
     if let Some(schema) = shared.schema() {
-        check.append(check_schema(schema, validation, status, patterns));
+        check.append(check_schema(schema, validation, status, tolerate, patterns));
     }
     if let Some(scale) = shared.subresources.and_then(|subresources| subresources.get("scale")) {
         check_scale(scale, &format!("{at}.subresources.scale"), check);
@@ -323,7 +344,13 @@ fn check_shared(
     }
 }
 
-fn check_schema(schema: &Value, validation: &str, status: bool, patterns: &mut Patterns) -> Errors {
+pub(super) fn check_schema(
+    schema: &Value,
+    validation: &str,
+    status: bool,
+    tolerate: bool,
+    patterns: &mut Patterns,
+) -> Errors {
     let at = format!("{validation}.openAPIV3Schema");
     let mut errors = Errors::new();
     if status {
@@ -333,15 +360,21 @@ fn check_schema(schema: &Value, validation: &str, status: bool, patterns: &mut P
         errors.push(FieldError::forbidden(format!("{at}.nullable"), "nullable cannot be true at the root"));
     }
     let unsupported = structural_rules::unsupported(schema);
+    let mut compiled = None;
     if unsupported.is_none() {
         let wrong = structural_rules::check(schema, &at, patterns);
         if wrong.is_empty() {
-            errors.extend(default_rules::check(schema, &at).into_vec());
+            let structural = Structural::compile(schema);
+            let wrong = default_rules::check(schema, &structural, &at);
+            if wrong.is_empty() {
+                compiled = Some(structural);
+            }
+            errors.extend(wrong.into_vec());
         } else {
             errors.extend(wrong.into_vec());
         }
     }
-    errors.extend(schema_rules::check(schema, &at).into_vec());
+    errors.extend(schema_rules::check(schema, &at, compiled.as_ref(), tolerate).into_vec());
     if errors.is_empty() {
         errors.extend(unsupported.map(|error| FieldError::invalid(at, "", error)));
     }

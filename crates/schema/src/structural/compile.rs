@@ -7,7 +7,7 @@ use std::{
 
 use serde_json::{Map, Value};
 
-use super::{Additional, Limits, ListType, Pattern, Structural, Type, formats::Format};
+use super::{Additional, Limits, ListType, Pattern, Structural, Type, formats::Format, rules::Rules};
 
 /// Maximum nesting of a schema; a decoded document is never deeper.
 const DEPTH: usize = k1s_object::depth::MAX_DEPTH;
@@ -23,6 +23,7 @@ impl Compiler {
     pub(crate) fn compile(&mut self, schema: &Value) -> Structural {
         let mut compiled = self.node(schema, 0);
         compiled.prune_defaults();
+        compiled.mark_rules();
         compiled
     }
 
@@ -90,11 +91,7 @@ impl Compiler {
             items,
             default: map.get("default").filter(|value| !value.is_null()).cloned().map(Box::new),
             limits,
-            rules: map
-                .get("x-kubernetes-validations")
-                .filter(|rules| rules.as_array().is_some_and(|rules| !rules.is_empty()))
-                .cloned()
-                .map(Arc::new),
+            rules: Rules::read(map, schema),
         }
     }
 

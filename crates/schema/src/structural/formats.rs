@@ -2,6 +2,10 @@
 
 use std::{net::IpAddr, sync::OnceLock};
 
+use k1s_cel::library::{
+    format::{is_base64, is_date, is_date_time, is_uuid},
+    url::check_request_uri,
+};
 use k1s_object::{ip::parse_ip_sloppy, names};
 use regex::Regex;
 
@@ -140,17 +144,17 @@ impl TextFormat {
     pub(crate) fn holds(self, text: &str) -> bool {
         match self {
             T::BsonObjectId => text.len() == 24 && text.bytes().all(|b| b.is_ascii_hexdigit()),
-            T::Uri => is_request_uri(text),
+            T::Uri => check_request_uri(text).is_ok(),
             T::Email => is_email(text),
             T::Hostname => is_hostname(text),
             T::Ipv4 => parse_ip_sloppy(text).is_some() && text.contains('.'),
             T::Ipv6 => text.contains(':') && text.parse::<IpAddr>().is_ok(),
             T::Cidr => is_cidr(text),
             T::Mac => is_mac(text),
-            T::Uuid => is_uuid(text, None),
-            T::Uuid3 => is_uuid(text, Some((b'3', false))),
-            T::Uuid4 => is_uuid(text, Some((b'4', true))),
-            T::Uuid5 => is_uuid(text, Some((b'5', true))),
+            T::Uuid => is_uuid(text),
+            T::Uuid3 => is_uuid_of(text, b'3', false),
+            T::Uuid4 => is_uuid_of(text, b'4', true),
+            T::Uuid5 => is_uuid_of(text, b'5', true),
             T::Isbn => is_isbn10(text) || is_isbn13(text),
             T::Isbn10 => is_isbn10(text),
             T::Isbn13 => is_isbn13(text),
@@ -173,56 +177,6 @@ impl TextFormat {
             T::LongName => names::is_dns1123_subdomain(text).is_empty(),
         }
     }
-}
-
-fn is_base64(text: &str) -> bool {
-    let bytes = text.as_bytes();
-    if bytes.is_empty() || !bytes.len().is_multiple_of(4) {
-        return false;
-    }
-    let padding = bytes.iter().rev().take_while(|b| **b == b'=').count();
-    padding <= 2
-        && bytes
-            .iter()
-            .take(bytes.len() - padding)
-            .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/'))
-}
-
-/// `2006-01-02`, an existing date.
-fn is_date(text: &str) -> bool {
-    let digits = |part: Option<&str>| {
-        part.filter(|p| p.bytes().all(|b| b.is_ascii_digit())).and_then(|p| p.parse::<u16>().ok())
-    };
-    if text.len() != 10 || text.get(4..5) != Some("-") || text.get(7..8) != Some("-") {
-        return false;
-    }
-    match (digits(text.get(..4)), digits(text.get(5..7)), digits(text.get(8..10))) {
-        (Some(year), Some(month), Some(day)) => {
-            let leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
-            let days = match month {
-                1 | 3 | 5 | 7 | 8 | 10 | 12 => 31,
-                4 | 6 | 9 | 11 => 30,
-                2 if leap => 29,
-                2 => 28,
-                _ => 0,
-            };
-            (1..=days).contains(&day)
-        }
-        _ => false,
-    }
-}
-
-fn is_date_time(text: &str) -> bool {
-    let lower = text.to_lowercase();
-    let mut parts = lower.split('t');
-    let (Some(date), Some(time)) = (parts.next(), parts.next()) else { return false };
-    // Any character is accepted before the fraction, as in the published pattern.
-    if !is_date(date) || !pattern!(time, "^[0-9]{2}:[0-9]{2}:[0-9]{2}(.[0-9]+)?(z|([+-][0-9]{2}:[0-9]{2}))$")
-    {
-        return false;
-    }
-    let part = |range: std::ops::Range<usize>| time.get(range).unwrap_or_default();
-    part(0..2) <= "23" && part(3..5) <= "59" && part(6..8) <= "59"
 }
 
 /// Go's durations such as `1h30m`, and Scala's such as `22 ns` or `3 days`.
@@ -316,27 +270,13 @@ fn is_mac(text: &str) -> bool {
     false
 }
 
-fn is_uuid(text: &str, version: Option<(u8, bool)>) -> bool {
-    // Each dash is optional.
-    let mut rest = text.as_bytes();
-    let mut digits = Vec::with_capacity(32);
-    for (group, length) in [8usize, 4, 4, 4, 12].into_iter().enumerate() {
-        if group > 0 {
-            rest = rest.strip_prefix(b"-").unwrap_or(rest);
-        }
-        let Some((part, after)) = rest.split_at_checked(length) else { return false };
-        if !part.iter().all(u8::is_ascii_hexdigit) {
-            return false;
-        }
-        digits.extend_from_slice(part);
-        rest = after;
-    }
-    rest.is_empty()
-        && version.is_none_or(|(version, variant)| {
-            digits.get(12) == Some(&version)
-                && (!variant
-                    || digits.get(16).is_some_and(|d| matches!(d, b'8' | b'9' | b'a' | b'b' | b'A' | b'B')))
-        })
+/// A UUID of a version, and of the variant of RFC 4122 if that is asked for.
+fn is_uuid_of(text: &str, version: u8, variant: bool) -> bool {
+    let mut digits = text.bytes().filter(|byte| *byte != b'-').skip(12);
+    is_uuid(text)
+        && digits.next() == Some(version)
+        && (!variant
+            || digits.nth(3).is_some_and(|digit| matches!(digit, b'8' | b'9' | b'a' | b'b' | b'A' | b'B')))
 }
 
 fn without_spaces_and_dashes(text: &str) -> String {
@@ -404,80 +344,6 @@ fn is_hostname(text: &str) -> bool {
             text,
             r"^([a-zA-Z0-9\p{S}\p{L}]((-?[a-zA-Z0-9\p{S}\p{L}]{0,62})?)|([a-zA-Z0-9\p{S}\p{L}](([a-zA-Z0-9-\p{S}\p{L}]{0,61}[a-zA-Z0-9\p{S}\p{L}])?)(\.)){1,}([a-zA-Z\p{L}]){2,63})$"
         )
-}
-
-/// An absolute URI or an absolute path, as an HTTP request may name it.
-fn is_request_uri(text: &str) -> bool {
-    if text.is_empty() || text.bytes().any(|b| b < 0x20 || b == 0x7f) {
-        return false;
-    }
-    if text == "*" {
-        return true;
-    }
-    let scheme = text.find([':', '/', '?', '#']).filter(|at| text.as_bytes().get(*at) == Some(&b':'));
-    let rest = match scheme {
-        None => text,
-        Some(0) => return false,
-        Some(at) => {
-            let (scheme, rest) = text.split_at_checked(at).unwrap_or(("", ""));
-            let mut letters = scheme.bytes();
-            if !letters.next().is_some_and(|b| b.is_ascii_alphabetic()) {
-                // Without a scheme it is a path, which must begin with a slash.
-                return false;
-            }
-            if !letters.all(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'-' | b'.')) {
-                return false;
-            }
-            rest.get(1..).unwrap_or_default()
-        }
-    };
-    let path = rest.split('?').next().unwrap_or_default();
-    if !path.starts_with('/') {
-        // An opaque URI such as `mailto:x` is accepted; without a scheme it is not.
-        return scheme.is_some();
-    }
-    let path = match path.strip_prefix("//").filter(|_| scheme.is_some()) {
-        None => path,
-        Some(authority) => {
-            let end = authority.find('/').unwrap_or(authority.len());
-            let (authority, path) = authority.split_at_checked(end).unwrap_or((authority, ""));
-            if !is_authority(authority) {
-                return false;
-            }
-            path
-        }
-    };
-    percent_is_fine(path)
-}
-
-fn is_authority(text: &str) -> bool {
-    let (user, host) = text.rsplit_once('@').unwrap_or(("", text));
-    if !percent_is_fine(user)
-        || !user.bytes().all(|b| b.is_ascii_alphanumeric() || b"-._:~!$&'()*+,;=%@".contains(&b))
-    {
-        return false;
-    }
-    let port = if let Some(inner) = host.strip_prefix('[') {
-        let Some((address, port)) = inner.split_once(']') else { return false };
-        if address.split('%').next().is_none_or(|address| address.parse::<std::net::Ipv6Addr>().is_err()) {
-            return false;
-        }
-        port
-    } else {
-        if host.contains([' ', '^', '`', '{', '}', '|', '\\', '#', '[', ']']) || !percent_is_fine(host) {
-            return false;
-        }
-        host.rfind(':').and_then(|at| host.get(at..)).unwrap_or_default()
-    };
-    port.is_empty() || port.strip_prefix(':').is_some_and(|digits| digits.bytes().all(|b| b.is_ascii_digit()))
-}
-
-fn percent_is_fine(text: &str) -> bool {
-    text.split('%').skip(1).all(|part| {
-        let mut bytes = part.bytes();
-        bytes.next().is_some_and(|b| b.is_ascii_hexdigit())
-            && bytes.next().is_some_and(|b| b.is_ascii_hexdigit())
-    })
 }
 
 /// `a@b`, `Name <a@b>` or `"Name" <a@b>`.

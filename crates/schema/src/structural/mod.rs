@@ -12,6 +12,8 @@ pub(crate) mod formats;
 mod list_types;
 mod number;
 mod prune;
+pub(crate) mod rules;
+mod unchanged;
 mod validate;
 
 use std::{
@@ -95,7 +97,7 @@ impl Pattern {
     }
 
     fn compiled(&self) -> &Result<Regex, String> {
-        self.compiled.get_or_init(|| crate::go_regex::compile(&self.source))
+        self.compiled.get_or_init(|| k1s_cel::go_regex::compile(&self.source))
     }
 }
 
@@ -149,8 +151,8 @@ pub struct Structural {
     items: Option<Arc<Structural>>,
     default: Option<Box<Value>>,
     limits: Option<Box<Limits>>,
-    /// `x-kubernetes-validations` as written; to be evaluated in [`Structural::validate`].
-    rules: Option<Arc<Value>>,
+    /// `x-kubernetes-validations`; at the root also if only schemas below it have some.
+    rules: Option<Box<rules::Rules>>,
 }
 
 impl Structural {
@@ -238,11 +240,6 @@ impl Structural {
         self.default.as_deref()
     }
 
-    /// `x-kubernetes-validations` as written, if any.
-    pub fn rules(&self) -> Option<&Value> {
-        self.rules.as_deref()
-    }
-
     /// The schema of a field: that of the property, or of additional properties.
     pub fn field(&self, name: &str) -> Option<&Structural> {
         self.property(name).or(match &self.additional {
@@ -268,8 +265,8 @@ impl Structural {
             Additional::Schema(schema) => schema.memory(),
             _ => 0,
         };
-        let written = [self.default.as_deref(), self.rules.as_deref()];
-        let written = written.into_iter().flatten().map(|value| 4 * value.to_string().len()).sum::<usize>();
+        let written = self.default.as_deref().map_or(0, |value| 4 * value.to_string().len());
+        let written = written + self.rules.as_deref().map_or(0, rules::Rules::memory);
         size_of::<Structural>()
             + children
             + limits

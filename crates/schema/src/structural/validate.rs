@@ -1,16 +1,17 @@
 //! Validation of values against a schema, with the messages of kube-apiserver, and ratcheting: values that an
 //! update does not change are not reported.
 
-use std::{
-    cell::Cell,
-    collections::{HashMap, HashSet},
-    fmt::Write as _,
-};
+use std::{cell::Cell, collections::HashSet, fmt::Write as _};
 
 use k1s_object::field::{At, ErrorKind, Errors, FieldError, MAX_ERROR_BYTES, MAX_ERRORS, Shown, quote};
 use serde_json::{Map, Value};
 
-use super::{Additional, Limits, ListType, Pattern, Structural, Type, formats::Format, list_types, number};
+use super::{
+    Additional, Limits, Pattern, Structural, Type,
+    formats::Format,
+    list_types, number, rules,
+    unchanged::{OldItems, is_unchanged},
+};
 use crate::go::{self, GoNumber};
 
 /// Maximum number of enum values in a message.
@@ -19,6 +20,17 @@ const MAX_LISTED: usize = 100;
 /// Maximum number of steps of one validation: one per value, and one more for each alternative in `anyOf` and
 /// the like. A custom resource that fits into a request has at most half of that.
 const MAX_STEPS: usize = 3_000_000;
+
+/// The kinds of errors after which rules are not evaluated: values may not have the types that rules expect.
+const UNCHECKED: [ErrorKind; 5] = [
+    ErrorKind::NotSupported,
+    ErrorKind::Required,
+    ErrorKind::TooLong,
+    ErrorKind::TooMany,
+    ErrorKind::TypeInvalid,
+];
+
+const NOT_CHECKED: &str = "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation";
 
 /// An error before the position of its value in the document is known.
 pub(super) struct Found {
@@ -96,9 +108,9 @@ impl Found {
             .take(MAX_LISTED)
             .map(|value| match value {
                 Value::String(text) => text.clone(),
-                Value::Number(number) => match GoNumber::of(number).shown() {
-                    Shown::Verbatim(text) => text,
-                    _ => number.to_string(),
+                Value::Number(number) => match GoNumber::of(number) {
+                    GoNumber::Int(int) => int.to_string(),
+                    GoNumber::Float(float) => go::json_float(float),
                 },
                 other => other.to_string(),
             })
@@ -146,21 +158,32 @@ impl Outcome {
 }
 
 impl Structural {
-    /// Validates a custom resource, or a part of one, before it is written: values, embedded objects, and lists
-    /// of type set and map. With the old object, values that an update does not change are not reported.
+    /// Validates a custom resource, or a part of one, before it is written: values, embedded objects, lists of type
+    /// set and map, and rules. With the old object, values that an update does not change are not reported.
     pub fn validate(&self, new: At<'_, '_>, old: Option<At<'_, '_>>) {
+        self.validate_with(new, old, || {});
+    }
+
+    /// As [`Structural::validate`], with further checks (of the paths of `/scale`) in their place after the values.
+    pub fn validate_with(&self, new: At<'_, '_>, old: Option<At<'_, '_>>, more: impl FnOnce()) {
         let Some(value) = new.value() else { return };
         let base = new.path();
         let before = old.and_then(At::value);
         new.check().append(self.check_values(value, before, &base, true));
+        more();
         new.check().append(self.check_embedded(value, &base, false));
         self.check_lists(value, before, &base, new);
-        // `x-kubernetes-validations` (see `Structural::rules`) are not evaluated yet. This is the place: after
-        // everything else, unless an error above leaves types unknown.
+        self.check_rules(value, before, &base, new);
     }
 
-    /// Validates an update of `/status`: the status, with paths relative to it.
+    /// Validates an update of `/status`: the status, with paths relative to it, and then lists and rules of the
+    /// whole object.
     pub fn validate_status(&self, new: At<'_, '_>, old: Option<At<'_, '_>>) {
+        self.validate_status_with(new, old, || {});
+    }
+
+    /// As [`Structural::validate_status`], with further checks in their place after the values.
+    pub fn validate_status_with(&self, new: At<'_, '_>, old: Option<At<'_, '_>>, more: impl FnOnce()) {
         let before = old.and_then(At::value);
         if let (Some(status), Some(schema)) =
             (new.value().and_then(|new| new.get("status")), self.property("status"))
@@ -168,10 +191,24 @@ impl Structural {
             let old_status = before.and_then(|old| old.get("status"));
             new.check().append(schema.check_values(status, old_status, "status", true));
         }
+        more();
         if let Some(value) = new.value() {
             self.check_lists(value, before, &new.path(), new);
+            self.check_rules(value, before, &new.path(), new);
         }
-        // `x-kubernetes-validations` are to be evaluated here as well.
+    }
+
+    /// Evaluates the rules, unless an error leaves types unknown.
+    fn check_rules(&self, value: &Value, before: Option<&Value>, base: &str, at: At<'_, '_>) {
+        let Some(validator) = self.validator() else { return };
+        let check = at.check();
+        if check.has_any(&UNCHECKED) {
+            check.push(FieldError::invalid("<nil>", Value::Null, NOT_CHECKED));
+            return;
+        }
+        let found = validator.validate(self, value, before, true, base, rules::BUDGET);
+        check.append(found.errors);
+        found.warnings.into_iter().for_each(|warning| check.warn(warning));
     }
 
     fn check_lists(&self, value: &Value, before: Option<&Value>, base: &str, at: At<'_, '_>) {
@@ -656,55 +693,5 @@ fn enum_key(value: &Value) -> String {
     match value {
         Value::Number(number) => format!("#{}", number.as_f64().unwrap_or_default() + 0.0),
         other => list_types::canonical(Some(other)),
-    }
-}
-
-/// The old items of a list of type map by key.
-struct OldItems<'v> {
-    by_key: HashMap<String, &'v Value>,
-}
-
-impl<'v> OldItems<'v> {
-    fn new(schema: &Structural, old: &'v [Value]) -> Option<OldItems<'v>> {
-        if schema.list_type != Some(ListType::Map) {
-            return None;
-        }
-        let items = old.iter().filter(|item| item.is_object());
-        Some(OldItems {
-            by_key: items.map(|item| (list_types::key_of(schema, item).to_string(), item)).collect(),
-        })
-    }
-
-    fn get(&self, schema: &Structural, item: &Value) -> Option<&'v Value> {
-        if !item.is_object() {
-            return None;
-        }
-        self.by_key.get(&list_types::key_of(schema, item).to_string()).copied()
-    }
-}
-
-/// Whether a value is unchanged. Items of a list of type map may be reordered; values without a schema are never
-/// unchanged.
-fn is_unchanged(schema: &Structural, new: &Value, old: &Value) -> bool {
-    match (new, old) {
-        (Value::Array(new), Value::Array(old)) => {
-            if new.len() != old.len() {
-                return false;
-            }
-            match (OldItems::new(schema, old), schema.items()) {
-                (Some(before), Some(items)) => new
-                    .iter()
-                    .all(|item| before.get(schema, item).is_some_and(|old| is_unchanged(items, item, old))),
-                _ => new == old,
-            }
-        }
-        (Value::Object(new), Value::Object(old)) => {
-            new.len() == old.len()
-                && new.iter().all(|(key, value)| match (old.get(key), schema.field(key)) {
-                    (Some(old), Some(schema)) => is_unchanged(schema, value, old),
-                    _ => false,
-                })
-        }
-        (new, old) => new == old,
     }
 }

@@ -1,35 +1,53 @@
-//! The server's own admission: rules about an object that depend on other objects.
+//! The admission chain: what changes and checks the object of a request between its decoding and the store.
 //!
-//! This is where admission webhooks and policies will be called, in this order: the server's own mutations
-//! ([`before_create`], [`before_update`]), mutating webhooks, (preparation and validation of the object), the server's
-//! own checks ([`check_create`], [`check_update`]), validating policies and webhooks. What an object allocates (addresses,
-//! ports, quota) is written in the same transaction as the object, so that nothing is allocated twice.
+//! One list, read from top to bottom:
+//!
+//! 1. [`Plugin`]s that mutate, in the order of [`plugin::MUTATING`], with mutating policies and webhooks at its end. If a
+//!    webhook has changed the object, they all run a second time, and so do the webhooks that asked for it.
+//! 2. Preparation of the object and validation of its schema (`write`).
+//! 3. Plugins that validate, in the order of [`plugin::VALIDATING`]: the server's own, policies, webhooks, and the quota last.
+//!
+//! A request has one [`Admission`], which knows its [`Attributes`] and which webhooks concern it. What an object allocates
+//! (addresses, ports, quota) is written in the same transaction as the object, so that nothing is allocated twice: plugins
+//! return preconditions and operations of that transaction, and read nothing that is known.
 
+mod accounts;
+mod attributes;
 mod classes;
 mod limits;
+mod lookup;
 mod namespaces;
+mod nodes;
+mod owners;
+mod plugin;
 mod pods;
+mod policies;
+mod questions;
 mod quota;
 mod security;
 mod services;
+mod signers;
+mod webhooks;
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
-use k1s_kinds::{
-    admission::pod_security as security_levels, rules::certificates::certificate_signing_request as csr,
-};
-use k1s_object::{Status, gvk::GroupVersionResource};
-use k1s_store::{Action, Op, Precondition, Range};
+use k1s_env::Instant;
+use k1s_kinds::rules::certificates::certificate_signing_request as csr;
+use k1s_object::{Status, gvk::GroupVersionKind};
+use k1s_store::{Action, Op, Precondition};
 use serde_json::Value;
+
+pub(crate) use attributes::Attributes;
+use lookup::{cached_others, is_dry_run, other};
+pub(crate) use lookup::{kind, left_out, others};
 
 use crate::{
     context::Cx,
-    errors,
-    objectmeta::{meta_text, metadata_mut},
+    errors::Error,
+    hooks::{Matches, Operation},
+    objectmeta::meta_text,
     parts::Part,
-    resource::Resource,
-    stored::{Stored, Unreadable},
-    tenant::Tenant,
+    plugins::Plugin,
 };
 
 /// The write that a check is part of.
@@ -43,11 +61,11 @@ enum Write {
 /// Length of the suffix of a generated name.
 const SUFFIX_LEN: usize = 5;
 
-/// 403 for the object of the request, by its generateName if the name was generated.
+/// 403 for the object of the request, by its generateName if the name was or is to be generated.
 fn forbidden(cx: &Cx, object: &Value, why: impl Into<String>) -> Status {
     let (name, base) = (meta_text(object, "name"), meta_text(object, "generateName"));
     let generated = !base.is_empty() && name.len() == base.len() + SUFFIX_LEN && name.starts_with(base);
-    refused(cx, if generated { base } else { name }, why)
+    refused(cx, if generated || name.is_empty() { base } else { name }, why)
 }
 
 /// 403 for the object of this name.
@@ -59,120 +77,284 @@ fn is(cx: &Cx, group: &str, kind: &str) -> bool {
     cx.resource.group == group && cx.resource.kind == kind
 }
 
-/// A built-in resource.
-pub(crate) fn kind(
-    tenant: &Tenant,
-    group: &str,
-    version: &str,
-    plural: &str,
-) -> Result<Arc<Resource>, Status> {
-    tenant.shared.catalog.require(GroupVersionResource::new(group, version, plural))
+/// Maximum time that a request spends on admission, whatever the timeouts of its webhooks are.
+const MAX_TIME: Duration = Duration::from_secs(34);
+
+/// A request in the chain.
+pub(crate) struct Admission<'a> {
+    pub(crate) attributes: Attributes<'a>,
+    /// The webhooks that concern the request.
+    matches: Option<Arc<Matches>>,
+    /// When the time of the request is up; set with the webhooks.
+    deadline: Option<Instant>,
+    /// The precondition that the namespace of a new object still is as it was.
+    namespace: Option<Op>,
+    webhooks: webhooks::State,
+    policies: policies::State,
+    /// When the last plugin was done.
+    last: Instant,
 }
 
-/// Logs an unreadable object; it does not prevent writes of other objects.
-pub(crate) fn left_out(key: &[u8], why: &Unreadable) {
-    tracing::error!(key = %key.escape_ascii(), %why, "an unreadable object is left out");
+/// The request that an [`Admission`] is for.
+#[derive(Clone, Copy)]
+pub(crate) struct Begin<'a> {
+    pub(crate) operation: Operation,
+    pub(crate) part: Part,
+    pub(crate) dry_run: bool,
+    /// The name of a new object.
+    pub(crate) name: &'a str,
 }
 
-/// The objects of a kind whose encoding has this text, in a namespace or (empty) of the cluster; all for an empty text.
-/// Searching for the text is faster than parsing; the caller checks the decoded object.
-pub(crate) async fn others(
-    tenant: &Tenant,
-    resource: &Resource,
-    namespace: &str,
-    text: &str,
-) -> Result<Vec<(Stored, Value)>, Status> {
-    let range = Range::prefix(tenant.keys(resource, namespace));
-    let found = tenant.store().range(range).await.map_err(|error| errors::store(&error))?;
-    let mut objects = Vec::new();
-    for entry in found.entries {
-        let read = Stored::new(&entry.value, entry.revision).and_then(|stored| {
-            let has_text = memchr::memmem::find(stored.json(), text.as_bytes()).is_some();
-            let object = has_text.then(|| resource.read_any(&stored)).transpose()?;
-            Ok(object.map(|object| (stored, object)))
-        });
-        match read {
-            Ok(read) => objects.extend(read),
-            Err(why) => left_out(&entry.key, &why),
+impl<'a> Admission<'a> {
+    /// Of a request for an object, or for a part of it. What a subresource with a kind of its own makes of its object is not
+    /// shown to users: they have seen the body of the request ([`Admission::begin_own`]).
+    pub(crate) async fn begin(cx: &'a Cx, begin: Begin<'_>) -> Result<Admission<'a>, Error> {
+        let mut admission = Admission::new(cx, begin, cx.resource.gvk());
+        if !has_own_kind(cx) {
+            admission.find_webhooks().await?;
         }
+        Ok(admission)
     }
-    Ok(objects)
-}
 
-/// The same from the watch cache, which may lack recent writes of other servers.
-async fn cached_others(
-    tenant: &Tenant,
-    resource: &Resource,
-    namespace: &str,
-    text: &str,
-) -> Result<Vec<Value>, Status> {
-    let snapshot = tenant.cache(resource).with_own_writes().await?;
-    let prefix = tenant.keys(resource, namespace);
-    let mut objects = Vec::new();
-    for entry in snapshot.entries.under(prefix.as_bytes(), prefix.as_bytes()) {
-        if memchr::memmem::find(entry.stored.json(), text.as_bytes()).is_none() {
-            continue;
-        }
-        match resource.read_any(&entry.stored) {
-            Ok(object) => objects.push(object),
-            Err(why) => left_out(&entry.key, &why),
-        }
+    /// Of a request that only the server's own plugins look at.
+    pub(crate) fn begin_plain(cx: &'a Cx, begin: Begin<'_>) -> Admission<'a> {
+        Admission::new(cx, begin, cx.resource.gvk())
     }
-    Ok(objects)
-}
 
-/// Whether this is a dry run: no transaction will confirm a [`Known`](crate::cache::Known) fact.
-fn is_dry_run(cx: &Cx) -> bool {
-    cx.query.find("dryRun").is_some()
-}
-
-/// An object of another kind by its name: from the watch cache, or from the store if the cache does not have it.
-async fn other(
-    tenant: &Tenant,
-    resource: &Resource,
-    namespace: &str,
-    name: &str,
-) -> Result<Option<Value>, Status> {
-    let key = tenant.key(resource, namespace, name);
-    let snapshot = tenant.cache(resource).with_own_writes().await?;
-    let stored = match snapshot.entries.get(&key) {
-        Some(entry) => Some(entry.stored.clone()),
-        None => tenant.get(&key).await?,
-    };
-    stored.map(|stored| resource.read(&stored).map_err(|why| resource.unreadable(name, &why))).transpose()
-}
-
-/// Mutates a new object before it is prepared and validated.
-///
-/// Returns preconditions of the transaction that stores it.
-pub(crate) async fn before_create(cx: &Cx, object: &mut Value) -> Result<Vec<Op>, Status> {
-    let mut conditions = Vec::new();
-    if cx.resource.namespaced {
-        conditions.push(namespaces::require(cx, object).await?);
+    /// Of a request for a subresource whose body has a kind of its own, such as a Scale: only webhooks and policies of users
+    /// look at it.
+    pub(crate) async fn begin_own(
+        cx: &'a Cx,
+        operation: Operation,
+        kind: GroupVersionKind<&'a str>,
+        dry_run: bool,
+    ) -> Result<Admission<'a>, Error> {
+        let begin = Begin { operation, part: Part::Internal, dry_run, name: "" };
+        let mut admission = Admission::new(cx, begin, kind);
+        admission.find_webhooks().await?;
+        Ok(admission)
     }
-    match (&*cx.resource.group, &*cx.resource.kind) {
-        ("", "Pod") => {
-            limits::apply(cx, object).await?;
-            pods::mutate(cx, object).await?;
+
+    /// Changes and checks the body of such a request.
+    pub(crate) async fn admit_own(&mut self, body: &mut Value, old: Option<&Value>) -> Result<(), Error> {
+        if self.is_seen_by_users() || nodes::concerns(&self.attributes) {
+            self.mutate(Some(body), old).await?;
         }
-        ("", "LimitRange") if meta_text(object, "name").is_empty() => {
-            let name = cx.tenant.env().uuid().to_string();
-            metadata_mut(object).insert("name".into(), name.into());
+        if self.is_seen_by_users() {
+            self.validate(Some(body), old, true).await?;
         }
-        ("", "PersistentVolumeClaim") => classes::default_storage_class(cx, object).await?,
-        ("networking.k8s.io", "Ingress") => classes::default_ingress_class(cx, object).await?,
-        _ => {}
+        Ok(())
     }
-    if let crate::resource::Source::Custom(custom) = &cx.resource.source
-        && custom.is_terminating()
-    {
-        return Err(forbidden(
+
+    fn new(cx: &'a Cx, begin: Begin<'_>, kind: GroupVersionKind<&'a str>) -> Admission<'a> {
+        let name = if cx.name.is_empty() { begin.name } else { &cx.name }.to_owned();
+        let namespace = match is(cx, "", "Namespace") {
+            true => name.clone(),
+            false => cx.namespace.clone(),
+        };
+        let attributes = Attributes {
             cx,
-            object,
-            "create not allowed while custom resource definition is terminating",
-        ));
+            operation: begin.operation,
+            part: begin.part,
+            kind,
+            name,
+            namespace,
+            dry_run: begin.dry_run,
+            delete_options: None,
+        };
+        let last = cx.tenant.env().now();
+        let (matches, deadline, namespace, webhooks, policies) = Default::default();
+        Admission { attributes, matches, deadline, namespace, webhooks, policies, last }
     }
-    Ok(conditions)
+
+    async fn find_webhooks(&mut self) -> Result<(), Error> {
+        self.matches = webhooks::find(&self.attributes).await?;
+        if self.matches.is_some() {
+            self.deadline = Some(self.last + allowed(self.attributes.cx));
+        }
+        Ok(())
+    }
+
+    /// Whether webhooks or policies of users see the request, even if it changes nothing.
+    pub(crate) fn is_seen_by_users(&self) -> bool {
+        self.matches.is_some()
+    }
+
+    /// The time that is left for calls.
+    fn time_left(&self) -> Result<Duration, Error> {
+        let now = self.attributes.cx.tenant.env().now();
+        match self.deadline.map(|deadline| deadline - now) {
+            Some(left) if left.is_zero() => Err(out_of_time().into()),
+            left => Ok(left.unwrap_or(MAX_TIME)),
+        }
+    }
+
+    /// Changes the object of a request. Returns whether webhooks or policies have changed it.
+    pub(crate) async fn mutate(
+        &mut self,
+        object: Option<&mut Value>,
+        old: Option<&Value>,
+    ) -> Result<bool, Error> {
+        let env = self.attributes.cx.tenant.env();
+        let started = env.now();
+        let done = self.mutate_all(object, old, started).await;
+        let metrics = &self.attributes.cx.tenant.shared.metrics.admission;
+        let operation = self.attributes.operation;
+        metrics.step(true, operation, done.is_err(), self.last - started);
+        done
+    }
+
+    async fn mutate_all(
+        &mut self,
+        mut object: Option<&mut Value>,
+        old: Option<&Value>,
+        started: Instant,
+    ) -> Result<bool, Error> {
+        self.last = started;
+        if self.matches.is_some() {
+            self.webhooks.begin();
+            self.policies.begin();
+        }
+        let mut changed = false;
+        let cx = self.attributes.cx;
+        let enabled = &cx.tenant.options().admission_plugins;
+        loop {
+            for plugin in plugin::MUTATING {
+                if !enabled.has(plugin) {
+                    continue;
+                }
+                if plugin.is_users_own() {
+                    if self.matches.is_some() {
+                        let done = plugin.admit_users_own(self, object.as_deref_mut(), old).await;
+                        changed |= self.observe(plugin, true, done)?;
+                    }
+                } else if (self.attributes.part != Part::Internal || plugin.sees_other_bodies())
+                    && plugin.admits(&self.attributes)
+                {
+                    let done = plugin.admit(self, object.as_deref_mut(), old).await;
+                    self.observe(plugin, true, done)?;
+                }
+            }
+            if !self.webhooks.begin_reinvocation() {
+                return Ok(changed);
+            }
+        }
+    }
+
+    /// Measures a plugin from the end of the one before it.
+    fn observe<T>(&mut self, plugin: Plugin, mutating: bool, done: Result<T, Error>) -> Result<T, Error> {
+        let shared = &self.attributes.cx.tenant.shared;
+        let now = shared.env.now();
+        let took = now - self.last;
+        self.last = now;
+        shared.metrics.admission.plugin(
+            plugin.name(),
+            mutating,
+            self.attributes.operation,
+            done.is_err(),
+            took,
+        );
+        done
+    }
+
+    /// The precondition of a new object, after [`Admission::mutate`]: that its namespace still exists. `again`: the last one
+    /// has failed.
+    pub(crate) async fn namespace(&mut self, object: &Value, again: bool) -> Result<Option<Op>, Error> {
+        if again && self.namespace.is_some() {
+            self.namespace = Some(namespaces::require(self.attributes.cx, object).await?);
+        }
+        Ok(self.namespace.clone())
+    }
+
+    /// Checks a valid object; there is none for a DELETE. `unchanged`: the update changes nothing, which only users' own
+    /// plugins look at. Returns further operations of the transaction.
+    pub(crate) async fn validate(
+        &mut self,
+        object: Option<&Value>,
+        old: Option<&Value>,
+        unchanged: bool,
+    ) -> Result<Vec<Op>, Error> {
+        // Approving again what is approved needs the permission, too.
+        if unchanged && self.matches.is_none() && self.attributes.part != Part::Approval {
+            return Ok(Vec::new());
+        }
+        let started = self.attributes.cx.tenant.env().now();
+        self.last = started;
+        let done = self.validate_all(object, old, unchanged).await;
+        let metrics = &self.attributes.cx.tenant.shared.metrics.admission;
+        metrics.step(false, self.attributes.operation, done.is_err(), self.last - started);
+        done
+    }
+
+    async fn validate_all(
+        &mut self,
+        object: Option<&Value>,
+        old: Option<&Value>,
+        unchanged: bool,
+    ) -> Result<Vec<Op>, Error> {
+        let mut ops = Vec::new();
+        let enabled = &self.attributes.cx.tenant.options().admission_plugins;
+        for plugin in plugin::VALIDATING {
+            if !enabled.has(plugin) {
+                continue;
+            }
+            if plugin.is_users_own() {
+                if self.matches.is_some() {
+                    let done = plugin.validate_users_own(self, object, old).await;
+                    self.observe(plugin, false, done)?;
+                }
+            } else if (!unchanged || plugin.sees_unchanged())
+                && let Some(object) = object
+                && plugin.validates(&self.attributes)
+            {
+                let done = plugin.validate(&self.attributes, object, old).await;
+                ops.extend(self.observe(plugin, false, done)?);
+            }
+        }
+        Ok(ops)
+    }
+}
+
+/// Whether the body of the requested subresource is of another kind than the object.
+fn has_own_kind(cx: &Cx) -> bool {
+    let sub = cx.resource.subresources.iter().find(|sub| sub.name == cx.subresource);
+    sub.is_some_and(|sub| sub.kind != cx.resource.kind)
+}
+
+/// The time that a request may take: what its sender allows, within the limit.
+fn allowed(cx: &Cx) -> Duration {
+    let asked = cx.query.find("timeout").and_then(|text| k1s_object::time::Duration::parse(text).ok());
+    let asked = asked.and_then(|asked| u64::try_from(asked.0).ok()).filter(|asked| *asked > 0);
+    asked.map_or(MAX_TIME, |asked| MAX_TIME.min(Duration::from_nanos(asked)))
+}
+
+/// 504
+fn out_of_time() -> Status {
+    Status::new(504, "Timeout", "Timeout: request did not complete within requested timeout")
+        .with(k1s_object::status::Details::default())
+}
+
+/// Whether webhooks or policies of users see updates of the requested object, even if they change nothing.
+pub(crate) async fn is_seen_by_users(cx: &Cx, part: Part) -> Result<bool, Error> {
+    let begin = Begin { operation: Operation::Update, part, dry_run: false, name: "" };
+    Ok(Admission::begin(cx, begin).await?.is_seen_by_users())
+}
+
+/// Why the object of a DELETE may never be deleted: system priority classes. A deletion of the collection removes them, as upstream.
+pub(crate) fn keeps(cx: &Cx) -> Option<Status> {
+    let system = is(cx, "scheduling.k8s.io", "PriorityClass")
+        && matches!(&*cx.name, "system-cluster-critical" | "system-node-critical");
+    system.then(|| refused(cx, &cx.name, "this is a system priority class and cannot be deleted"))
+}
+
+/// Rejects a new object of a custom resource whose definition is being deleted.
+pub(crate) fn check_definition(cx: &Cx, object: &Value) -> Result<(), Status> {
+    match &cx.resource.source {
+        crate::resource::Source::Custom(custom) if custom.is_terminating() => {
+            Err(forbidden(cx, object, "create not allowed while custom resource definition is terminating"))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Sets the fields that the server fills in from the request, after an object was prepared.
@@ -180,60 +362,6 @@ pub(crate) fn prepared(cx: &Cx, object: &mut Value) {
     if is(cx, "certificates.k8s.io", "CertificateSigningRequest") {
         csr::stamp(object, &cx.user.name, &cx.user.groups, &cx.user.uid, &cx.user.extra);
     }
-}
-
-/// Checks a new, valid object. Returns further operations of its transaction.
-pub(crate) async fn check_create(cx: &Cx, object: &Value) -> Result<Vec<Op>, Status> {
-    match (&*cx.resource.group, &*cx.resource.kind) {
-        ("", "Pod") => {
-            limits::check(cx, object).await?;
-            security::check_pod(cx, object, Write::Create).await?;
-            pods::check(cx, object).await?;
-        }
-        ("", "Namespace") => security::check_namespace(cx, object, None).await?,
-        ("", "PersistentVolumeClaim") => limits::check(cx, object).await?,
-        ("scheduling.k8s.io", "PriorityClass") => classes::one_default_priority(cx, object).await?,
-        ("certificates.k8s.io", "CertificateSigningRequest") => {
-            if let Some(why) = csr::forbidden_subject(object) {
-                return Err(refused(cx, meta_text(object, "name"), why));
-            }
-        }
-        _ => security::check_template(cx, object, Write::Create).await?,
-    }
-    quota::charge(cx, object, None).await
-}
-
-/// Mutates a changed object before it is prepared and validated.
-pub(crate) async fn before_update(cx: &Cx, part: Part, new: &mut Value, old: &Value) -> Result<(), Status> {
-    if part == Part::Main && is(cx, "", "Pod") {
-        pods::keep_priority(new, old);
-    }
-    Ok(())
-}
-
-/// Checks a changed, valid object. Returns further operations of its transaction.
-pub(crate) async fn check_update(cx: &Cx, part: Part, new: &Value, old: &Value) -> Result<Vec<Op>, Status> {
-    let pod = is(cx, "", "Pod") && matches!(part, Part::Main | Part::EphemeralContainers | Part::Resize);
-    if pod && security_levels::is_significant(new, old) {
-        security::check_pod(cx, new, Write::Update).await?;
-    }
-    if part == Part::Main {
-        match (&*cx.resource.group, &*cx.resource.kind) {
-            ("", "Namespace") => security::check_namespace(cx, new, Some(old)).await?,
-            ("", "PersistentVolumeClaim") => {
-                limits::check(cx, new).await?;
-                classes::may_grow(cx, new, old).await?;
-            }
-            ("scheduling.k8s.io", "PriorityClass") => classes::one_default_priority(cx, new).await?,
-            _ => security::check_template(cx, new, Write::Update).await?,
-        }
-    }
-    quota::charge(cx, new, Some(old)).await
-}
-
-/// Checks whether an object may be deleted.
-pub(crate) async fn before_delete(cx: &Cx, old: &Value) -> Result<(), Status> {
-    namespaces::may_be_deleted(cx, old)
 }
 
 /// Allocates and releases what an object holds (cluster IPs, node ports), and sets what the client left to the server.

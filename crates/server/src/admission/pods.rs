@@ -1,16 +1,14 @@
 //! Priority, runtime class and overhead of pods.
 
-use k1s_kinds::{admission::runtime_class, rules::core::pod as rules};
+use k1s_kinds::admission::runtime_class;
 use k1s_object::Status;
 use serde_json::Value;
 
 use super::{cached_others, forbidden, kind, other, refused};
 use crate::{context::Cx, objectmeta::meta_text};
 
-/// Sets what admission adds to a new pod.
-pub(super) async fn mutate(cx: &Cx, pod: &mut Value) -> Result<(), Status> {
-    resolve_priority(cx, pod).await?;
-    rules::admission_defaults(pod);
+/// Sets the overhead and the scheduling constraints of a new pod's runtime class.
+pub(super) async fn apply_runtime_class(cx: &Cx, pod: &mut Value) -> Result<(), Status> {
     if let Some(class) = runtime_class(cx, pod).await? {
         runtime_class::apply_runtime_class(pod, &class).map_err(|why| forbidden(cx, pod, why))?;
     }
@@ -56,7 +54,7 @@ async fn default_class(cx: &Cx) -> Result<Option<Value>, Status> {
 }
 
 /// Sets a pod's priority from its class or the default class.
-async fn resolve_priority(cx: &Cx, pod: &mut Value) -> Result<(), Status> {
+pub(super) async fn resolve_priority(cx: &Cx, pod: &mut Value) -> Result<(), Status> {
     let name = pod["spec"]["priorityClassName"].as_str().unwrap_or_default().to_owned();
     let class = if name.is_empty() {
         default_class(cx).await?

@@ -169,7 +169,10 @@ pub(super) fn count_later(tenant: &Arc<Tenant>, namespace: &str) {
             () = tenant.stop.cancelled() => return,
         }
         if let Err(error) = count(&tenant, &namespace).await {
-            tracing::warn!(namespace, %error, "the usage of quotas could not be recalculated");
+            tenant.warn_of(
+                &error,
+                format_args!("the usage of quotas in {namespace} could not be recalculated"),
+            );
         }
     });
     drop(task);

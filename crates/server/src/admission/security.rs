@@ -24,9 +24,14 @@ async fn policy(cx: &Cx, write: Write) -> Result<Option<Policy>, Status> {
     Ok(Some(levels::policy(namespace["metadata"].get("labels")).0))
 }
 
-/// Rejects a pod that violates the enforced level; warns if it violates the warning level.
+/// Rejects a pod that violates the enforced level; warns or notes if it violates the levels for that.
 pub(super) async fn check_pod(cx: &Cx, pod: &Value, write: Write) -> Result<(), Status> {
-    let Some(policy) = policy(cx, write).await? else { return Ok(()) };
+    let policy = policy(cx, write).await?;
+    let enforced =
+        || policy.map_or_else(|| "privileged:latest".to_owned(), |policy| policy.enforce.to_string());
+    cx.audit(|trail| trail.annotate("pod-security.kubernetes.io/enforce-policy", enforced()));
+    let Some(policy) = policy else { return Ok(()) };
+    audit(cx, policy, pod);
     let found = levels::violations(policy.enforce, pod.get("metadata"), &pod["spec"]);
     if !found.is_empty() {
         let why = format!("violates PodSecurity \"{}\": {}", policy.enforce, levels::together(&found));
@@ -43,23 +48,43 @@ fn warn(cx: &Cx, policy: Policy, pod: &Value) {
     }
 }
 
+/// Notes in the audit log what violates the level of audits.
+fn audit(cx: &Cx, policy: Policy, pod: &Value) {
+    cx.audit(|trail| {
+        let found = levels::violations(policy.audit, pod.get("metadata"), &pod["spec"]);
+        if !found.is_empty() {
+            let why = format!("would violate PodSecurity \"{}\": {}", policy.audit, levels::together(&found));
+            trail.annotate("pod-security.kubernetes.io/audit-violations", why);
+        }
+    });
+}
+
+/// Whether objects of this kind have a pod template.
+pub(super) fn has_template(cx: &Cx) -> bool {
+    template_place(cx).is_some()
+}
+
 /// The pod template of a workload object.
 fn template<'a>(cx: &Cx, object: &'a Value) -> Option<&'a Value> {
-    let place = match (&*cx.resource.group, &*cx.resource.kind) {
+    object.pointer(template_place(cx)?)
+}
+
+fn template_place(cx: &Cx) -> Option<&'static str> {
+    Some(match (&*cx.resource.group, &*cx.resource.kind) {
         ("", "PodTemplate") => "/template",
         ("", "ReplicationController")
         | ("apps", "Deployment" | "ReplicaSet" | "StatefulSet" | "DaemonSet")
         | ("batch", "Job") => "/spec/template",
         ("batch", "CronJob") => "/spec/jobTemplate/spec/template",
         _ => return None,
-    };
-    object.pointer(place)
+    })
 }
 
 /// Warns about a template whose pods would violate the policy.
 pub(super) async fn check_template(cx: &Cx, object: &Value, write: Write) -> Result<(), Status> {
     let Some(template) = template(cx, object) else { return Ok(()) };
     if let Some(policy) = policy(cx, write).await? {
+        audit(cx, policy, template);
         warn(cx, policy, template);
     }
     Ok(())

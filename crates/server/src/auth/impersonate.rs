@@ -46,6 +46,11 @@ fn wanted(headers: &HeaderMap) -> Result<Option<User>, Status> {
     Err(Status::bad_request(format!("requested {} without impersonating a user name", go_user(&user))))
 }
 
+/// Whether a request has impersonation headers.
+pub(crate) fn impersonates(headers: &HeaderMap) -> bool {
+    headers.keys().any(|name| name.as_str().starts_with("impersonate-"))
+}
+
 /// Whether there can be a tenant in which this sender may perform a request.
 pub(crate) fn could_allow(
     authorizer: &dyn Authorizer<Arc<Tenant>>,
@@ -56,7 +61,7 @@ pub(crate) fn could_allow(
     if !matches!(wanted(headers), Ok(None)) {
         let target =
             Target::Resource { group: "", resource: "users", subresource: "", namespace: "", name: "" };
-        return authorizer.could_allow(sender, &Attributes { verb: Verb::Impersonate, target });
+        return authorizer.could_allow(sender, &Attributes::new(Verb::Impersonate, target));
     }
     authorizer.could_allow(sender, request)
 }
@@ -86,7 +91,7 @@ fn go_user(user: &User) -> String {
 
 /// An impersonation mode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Mode {
+pub(crate) enum Mode {
     /// A service account impersonates the node that its pod runs on.
     AssociatedNode,
     ArbitraryNode,
@@ -113,6 +118,14 @@ impl Mode {
             Mode::ServiceAccount => "serviceaccount",
             Mode::UserInfo => "user-info",
             Mode::Legacy => "",
+        }
+    }
+
+    /// The permission that this mode needs; empty for the legacy one.
+    pub(crate) fn constraint(self) -> String {
+        match self {
+            Mode::Legacy => String::new(),
+            mode => format!("impersonate:{}", mode.name()),
         }
     }
 
@@ -164,18 +177,17 @@ impl Impersonator<'_> {
         };
         let sender = if mode == Mode::AssociatedNode { &plain } else { self.sender };
         let impersonator = Impersonator { sender, ..*self };
-        let constrained_verb = format!("impersonate:{}", mode.name());
+        let constrained_verb = mode.constraint();
         let verb = if constrained {
             let on = format!("impersonate-on:{}:{}", mode.name(), request.verb);
-            impersonator.may(&Attributes { verb: Verb::Other(&on), target: request.target }).await?;
+            impersonator.may(&Attributes { verb: Verb::Other(&on), ..*request }).await?;
             Verb::Other(&constrained_verb)
         } else {
             Verb::Impersonate
         };
         let group = if constrained { AUTHENTICATION } else { "" };
-        let target = |group, resource, subresource, namespace, name| Attributes {
-            verb,
-            target: Target::Resource { group, resource, subresource, namespace, name },
+        let target = |group, resource, subresource, namespace, name| {
+            Attributes::new(verb, Target::Resource { group, resource, subresource, namespace, name })
         };
         let mut user = wanted.clone();
         let name = match (node_name(&wanted.name).filter(|_| constrained), split_username(&wanted.name)) {
@@ -229,24 +241,43 @@ impl Impersonator<'_> {
     }
 }
 
-/// The effective user of a request: the impersonated one, or the sender if there are no `Impersonate-*` headers.
+/// Maximum number of users whose mode of impersonation is remembered.
+const MAX_REMEMBERED: usize = 1000;
+
+fn remember(tenant: &Tenant, user: &str, mode: usize) {
+    let mut known = tenant.impersonations.lock();
+    if known.len() >= MAX_REMEMBERED {
+        known.clear();
+    }
+    known.insert(user.to_owned(), mode);
+}
+
+/// The effective user of a request: the impersonated one, with the mode that allows it, or the sender if there are no
+/// `Impersonate-*` headers.
 pub(crate) async fn impersonate(
     authorizer: &dyn Authorizer<Arc<Tenant>>,
     tenant: Option<&Arc<Tenant>>,
     sender: User,
     headers: &HeaderMap,
     request: &Attributes<'_>,
-) -> Result<User, Status> {
-    let Some(wanted) = wanted(headers)? else { return Ok(sender) };
+) -> Result<(User, Option<Mode>), Status> {
+    let Some(wanted) = wanted(headers)? else { return Ok((sender, None)) };
     let impersonator = Impersonator { authorizer, tenant, sender: &sender };
+    // The mode that worked last time comes first, and its error is the one that is shown.
+    let last = tenant.and_then(|tenant| tenant.impersonations.lock().get(&sender.name).copied());
+    let others = (0..MODES.len()).filter(|mode| Some(*mode) != last);
     let mut refused = None;
-    for mode in MODES {
-        if mode.applies(&sender, &wanted) {
-            match impersonator.impersonate_in(mode, &wanted, request).await {
-                Ok(user) => return Ok(user),
-                Err(status) => {
-                    refused.get_or_insert(status);
+    for place in last.into_iter().chain(others) {
+        let Some(mode) = MODES.get(place).filter(|mode| mode.applies(&sender, &wanted)) else { continue };
+        match impersonator.impersonate_in(*mode, &wanted, request).await {
+            Ok(user) => {
+                if let Some(tenant) = tenant.filter(|_| Some(place) != last) {
+                    remember(tenant, &sender.name, place);
                 }
+                return Ok((user, Some(*mode)));
+            }
+            Err(status) => {
+                refused.get_or_insert(status);
             }
         }
     }
@@ -263,8 +294,8 @@ mod tests {
         for (name, value) in headers {
             map.append(*name, http::HeaderValue::from_static(value));
         }
-        let request = Attributes { verb: Verb::Get, target: Target::Path("/version") };
-        impersonate(&Defaults, None, sender, &map, &request).await
+        let request = Attributes::new(Verb::Get, Target::Path("/version"));
+        impersonate(&Defaults, None, sender, &map, &request).await.map(|(user, _)| user)
     }
 
     #[tokio::test]

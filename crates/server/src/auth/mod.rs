@@ -1,14 +1,26 @@
-//! Authentication: determines the user of a request from its token and its impersonation headers.
+//! Authentication: determines the user of a request from its token and its impersonation headers. What its connection says
+//! counts before that (`pipeline/enter.rs`). And the chain of authorizers, which decides what the user may do.
+//!
+//! Tokens are tried in kube-apiserver's order: the static ones, those of service accounts, bootstrap tokens, those of issuers,
+//! and last those that a webhook knows, so that tokens which can be checked here are never sent anywhere. The first
+//! authenticator that knows a token decides; what the others found wrong with it is only told in a `TokenReview`.
 
+mod bootstrap_tokens;
+mod chain;
 mod impersonate;
+mod node;
+mod rbac;
 mod service_accounts;
+#[cfg(feature = "tls")]
+mod webhook;
 
 use std::sync::Arc;
 
 use http::{HeaderMap, header};
 use k1s_object::Status;
 
-pub(crate) use impersonate::{could_allow, impersonate};
+pub(crate) use chain::Chain;
+pub(crate) use impersonate::{could_allow, impersonate, impersonates};
 pub(crate) use service_accounts::{Bound, Grant, audiences, configuration, find, issue};
 
 use crate::{
@@ -19,10 +31,8 @@ use crate::{
 /// Why a bearer token is rejected.
 #[derive(Debug)]
 pub(crate) enum Refusal {
-    /// It is neither in the token file nor issued by this server.
-    Unknown,
-    /// It was issued by this server and is not valid.
-    Wrong(String),
+    /// No authenticator knows it. With what those that recognized it found wrong, which is for administrators only.
+    Rejected(Vec<String>),
     /// It could not be checked.
     Failed(Status),
 }
@@ -31,7 +41,7 @@ impl Refusal {
     /// The response to a request with this token.
     pub(crate) fn status(self) -> Status {
         match self {
-            Refusal::Unknown | Refusal::Wrong(_) => Status::unauthorized(),
+            Refusal::Rejected(_) => Status::unauthorized(),
             Refusal::Failed(status) => status,
         }
     }
@@ -59,17 +69,43 @@ pub(crate) async fn authenticate(
     wanted: Option<&[String]>,
 ) -> Result<(User, Vec<String>), Refusal> {
     let own = audiences(shared);
-    let wanted = wanted.unwrap_or(&own);
-    if let Some(user) = shared.options.tokens.find(token) {
-        // A static token has this server as its only audience.
-        let good = intersection(&own, wanted);
-        return if good.is_empty() { Err(Refusal::Unknown) } else { Ok((user.clone(), good)) };
+    let wanted = wanted.unwrap_or(own);
+    // The audience of all tokens but those of service accounts is this server.
+    let ours = intersection(own, wanted);
+    if let Some(user) = shared.options.tokens.find(token)
+        && !ours.is_empty()
+    {
+        return Ok((user.clone(), ours));
     }
-    let tenant = tenant.ok_or(Refusal::Unknown)?;
-    service_accounts::authenticate(tenant, token, wanted).await
+    let mut wrong = Vec::new();
+    if let Some(tenant) = tenant {
+        match service_accounts::authenticate(tenant, token, wanted).await {
+            Err(Refusal::Rejected(why)) => wrong.extend(why),
+            decided => return decided,
+        }
+        if let Some(user) = bootstrap_tokens::authenticate(tenant, token).await.map_err(Refusal::Failed)?
+            && !ours.is_empty()
+        {
+            return Ok((user, ours));
+        }
+    }
+    match shared.authenticators.jwt(token).await {
+        Ok(Some(user)) if !ours.is_empty() => return Ok((user, ours)),
+        Ok(_) => {}
+        Err(why) => wrong.push(why),
+    }
+    match shared.authenticators.webhook(token, wanted).await {
+        Ok(Some(found)) => return Ok(found),
+        Ok(None) => {}
+        Err(why) => wrong.push(why),
+    }
+    if !wrong.is_empty() {
+        tracing::debug!(why = wrong.join(", "), "a token is not valid");
+    }
+    Err(Refusal::Rejected(wrong))
 }
 
-/// The user of a token in a request to a tenant that may not exist; `None` for a service account of that tenant.
+/// The user of a token in a request to a tenant that may not exist; `None` if only that tenant can tell.
 ///
 /// # Errors
 /// 401 for an unknown token, without loading the tenant.
@@ -77,10 +113,12 @@ pub(crate) async fn outside(shared: &Shared, tenant: &str, token: &str) -> Resul
     if let Some(user) = shared.options.tokens.find(token) {
         return Ok(Some(user.clone()));
     }
-    if service_accounts::is_issued(shared, tenant, token).await? {
+    if service_accounts::is_issued(shared, tenant, token).await?
+        || bootstrap_tokens::may_exist(shared, tenant, token).await?
+    {
         return Ok(None);
     }
-    Err(Status::unauthorized())
+    authenticate(shared, None, token, None).await.map(|(user, _)| Some(user)).map_err(Refusal::status)
 }
 
 fn intersection(of: &[String], with: &[String]) -> Vec<String> {

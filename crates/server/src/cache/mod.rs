@@ -86,6 +86,11 @@ impl Snapshot {
         }
     }
 
+    /// Replaces the entry of a key.
+    pub(crate) fn replace(&mut self, entry: Arc<Entry>) {
+        self.entries.insert(entry);
+    }
+
     fn remove(&mut self, key: &Bytes) {
         self.entries.remove(key);
         self.unreadable.remove(key);
@@ -124,6 +129,8 @@ struct Inner {
     reached: watch::Sender<u64>,
     /// Set when the store is closed: no further revision will be reached.
     ended: AtomicBool,
+    /// Why the objects could not be loaded or followed, until they are.
+    trouble: Mutex<Option<k1s_store::Error>>,
     /// The newest revision reported to [`Cache::note_write`].
     written: AtomicU64,
     /// Snapshots of lists that have a next page.
@@ -151,6 +158,7 @@ impl Cache {
             progress: Mutex::new(None),
             reached: watch::Sender::new(0),
             ended: AtomicBool::new(false),
+            trouble: Mutex::new(None),
             written: AtomicU64::new(0),
             pins: Mutex::default(),
         });
@@ -169,22 +177,32 @@ impl Cache {
         revision: Revision,
         patience: Duration,
     ) -> Result<Arc<Snapshot>, Status> {
-        let mut reached = self.inner.reached.subscribe();
-        if *reached.borrow_and_update() < revision.get().max(1) {
+        if *self.inner.reached.borrow() < revision.get().max(1) {
+            let mut reached = self.inner.reached.subscribe();
             let wait = async {
                 loop {
                     if let Some(progress) = self.inner.progress.lock().clone() {
                         progress.request_progress();
                     }
-                    if self.inner.ended.load(Ordering::Acquire) || reached.changed().await.is_err() {
-                        return Err(errors::store(&k1s_store::Error::Closed));
-                    }
+                    // Before the wait: it may have been reached while this subscribed.
                     if *reached.borrow_and_update() >= revision.get().max(1) {
                         return Ok(());
+                    }
+                    // What was never loaded is not waited for: a store that cannot decrypt it, say, may be like that for long.
+                    if *reached.borrow() == 0
+                        && let Some(error) = &*self.inner.trouble.lock()
+                    {
+                        return Err(errors::store(error));
+                    }
+                    if self.inner.ended.load(Ordering::Acquire) || reached.changed().await.is_err() {
+                        return Err(errors::store(&k1s_store::Error::Closed));
                     }
                 }
             };
             self.inner.env.timeout(patience, wait).await.unwrap_or_else(|_| {
+                if let Some(error) = &*self.inner.trouble.lock() {
+                    return Err(errors::store(error));
+                }
                 let current = *self.inner.reached.borrow();
                 Err(errors::too_large_resource_version(revision.get(), current))
             })?;
@@ -207,6 +225,24 @@ impl Cache {
     /// writes of other servers may be missing.
     pub(crate) async fn with_own_writes(&self) -> Result<Arc<Snapshot>, Status> {
         self.at_least(Revision::new(self.inner.written.load(Ordering::Acquire)), PATIENCE).await
+    }
+
+    /// The same, with all writes up to a revision, also those of other servers.
+    pub(crate) async fn with_writes_to(&self, revision: Revision) -> Result<Arc<Snapshot>, Status> {
+        let written = Revision::new(self.inner.written.load(Ordering::Acquire));
+        self.at_least(written.max(revision), PATIENCE).await
+    }
+
+    /// [`Cache::with_own_writes`], if it needs no waiting.
+    pub(crate) fn settled(&self) -> Option<Arc<Snapshot>> {
+        self.settled_to(Revision::FIRST)
+    }
+
+    /// [`Cache::with_writes_to`], if it needs no waiting.
+    pub(crate) fn settled_to(&self, revision: Revision) -> Option<Arc<Snapshot>> {
+        let written = self.inner.written.load(Ordering::Acquire).max(revision.get()).max(1);
+        let snapshot = self.inner.snapshot.load_full();
+        (snapshot.revision.get() >= written).then_some(snapshot)
     }
 
     /// Keeps a snapshot for the next page of a list.
@@ -285,7 +321,10 @@ async fn follow(inner: Arc<Inner>) {
                 return;
             }
             Err(error) => {
-                tracing::warn!(prefix = %inner.prefix.escape_ascii(), %error, "watch cache lists again")
+                tracing::warn!(prefix = %inner.prefix.escape_ascii(), %error, "watch cache lists again");
+                *inner.trouble.lock() = Some(error);
+                // Wakes up requests that wait for the first load.
+                inner.reached.send_modify(|_| ());
             }
         }
         inner.env.sleep(pause).await;
@@ -303,6 +342,7 @@ async fn follow_once(inner: &Inner, pause: &mut Duration) -> k1s_store::Result<(
     let mut watch = inner.store.watch(WatchRequest::prefix(inner.prefix.clone()).after(revision)).await?;
     *inner.progress.lock() = Some(watch.progress_handle());
     inner.ring.write().restart(revision);
+    *inner.trouble.lock() = None;
     publish(inner, snapshot);
     *pause = Duration::from_millis(5);
     while let Some(item) = watch.next().await {

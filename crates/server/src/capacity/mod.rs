@@ -1,15 +1,22 @@
-//! The resources that requests share: slots, bytes of request and response bodies, permits for large work. `flow` hands
+//! The resources that requests share: seats, bytes of request and response bodies, turns of large work. `flow` hands
 //! them out.
 
 mod budget;
-mod turns;
 
-use std::sync::{Arc, atomic::AtomicUsize};
+use std::{num::NonZero, sync::Arc};
 
 pub(crate) use budget::{Budget, Charge};
-use turns::Turns;
+use k1s_env::Env;
+use parking_lot::Mutex;
 
-use crate::{identity::User, options::ServerOptions};
+use crate::{
+    fairness::{Fairness, Turn, Turns},
+    identity::User,
+    options::ServerOptions,
+};
+
+/// The permit of a large request, which it can give back while it waits for others.
+pub(crate) type HeldTurn = Arc<Mutex<Option<Turn>>>;
 
 /// The share that a request is charged to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,21 +41,26 @@ impl Share {
 
 /// The resources in use.
 pub(crate) struct Capacity {
-    /// Requests of the common share in flight; `Metrics::in_flight` counts all.
-    pub(crate) common: AtomicUsize,
+    /// The seats of requests.
+    pub(crate) fairness: Arc<Fairness>,
     pub(crate) bodies: Arc<Budget>,
     pub(crate) answers: Arc<Budget>,
     pub(crate) turns: Turns,
 }
 
 impl Capacity {
-    pub(crate) fn new(options: &ServerOptions) -> Capacity {
+    pub(crate) fn new(env: &Env, options: &ServerOptions) -> Capacity {
         let limits = &options.limits;
+        let large = match limits.max_large {
+            0 => std::thread::available_parallelism().map_or(1, NonZero::get).saturating_sub(1).max(1),
+            most => most,
+        };
+        let (most, reserve) = (options.max_in_flight, limits.reserved_in_flight);
         Capacity {
-            common: AtomicUsize::new(0),
+            fairness: Fairness::new(env, most, reserve, limits.queue_patience),
             bodies: Budget::new(limits.max_body_bytes_in_flight, limits.reserved_body_bytes),
             answers: Budget::new(limits.max_answer_bytes_in_flight, limits.max_answer_bytes_in_flight / 4),
-            turns: Turns::new(limits.max_large),
+            turns: Turns::new(env, large, limits.large_patience),
         }
     }
 }

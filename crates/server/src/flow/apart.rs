@@ -15,10 +15,9 @@ use std::{
 
 use k1s_env::TaskError;
 use k1s_object::Status;
-use tokio::sync::OwnedSemaphorePermit;
 
 use crate::{
-    capacity::Share,
+    capacity::{HeldTurn, Share},
     context::Cx,
     errors::{self, Error},
     input,
@@ -27,16 +26,23 @@ use crate::{
 };
 
 /// Waits for a permit and runs large work apart.
-pub(crate) async fn run<F, T>(shared: &Arc<Shared>, share: Share, work: F) -> Result<T, Error>
+pub(crate) async fn run<F, T>(
+    shared: &Arc<Shared>,
+    share: Share,
+    flow: u64,
+    turn: HeldTurn,
+    work: F,
+) -> Result<T, Error>
 where
     F: Future<Output = Result<T, Error>> + Send + 'static,
     T: Send + 'static,
 {
-    let permit = shared.capacity.turns.take(&shared.env, shared.options.limits.large_patience, share).await?;
-    work_on(shared, permit, work).await
+    let permit = shared.capacity.turns.take(flow, share == Share::Reserved).await?;
+    *turn.lock() = Some(permit);
+    work_on(shared, turn, work).await
 }
 
-async fn work_on<F, T>(shared: &Shared, permit: OwnedSemaphorePermit, work: F) -> Result<T, Error>
+async fn work_on<F, T>(shared: &Shared, turn: HeldTurn, work: F) -> Result<T, Error>
 where
     F: Future<Output = Result<T, Error>> + Send + 'static,
     T: Send + 'static,
@@ -44,7 +50,7 @@ where
     // The permit is held until the work ends, even if the client disconnects before that.
     let work = async move {
         let done = work.await;
-        drop(permit);
+        drop(turn.lock().take());
         done
     };
     match shared.env.drive_apart("large request", work).await {
@@ -76,6 +82,11 @@ impl Cx {
         self.apart.store(true, Ordering::Relaxed);
     }
 
+    /// Gives back the permit for large work while the request waits for a webhook, which may be slow: it computes nothing then.
+    pub(crate) fn lend_turn(&self) -> Lent {
+        Lent { held: self.turn.lock().take().is_some() }
+    }
+
     /// To be called before an object of this size is decoded, and before anything is changed.
     ///
     /// # Errors
@@ -105,5 +116,23 @@ impl Cx {
         // Fixed cost of one object, in equivalent bytes.
         const EACH: usize = 256;
         self.weigh(items.iter().map(Stored::len).sum::<usize>() / 4 + items.len() * EACH / 4)
+    }
+}
+
+/// Whether a request has given back its permit.
+#[must_use]
+pub(crate) struct Lent {
+    held: bool,
+}
+
+impl Lent {
+    /// Waits for the permit again.
+    pub(crate) async fn take_back(self, cx: &Cx) -> Result<(), Status> {
+        if self.held {
+            let is_reserved = Share::of(&cx.user) == Share::Reserved;
+            let permit = cx.tenant.shared.capacity.turns.take(cx.flow, is_reserved).await?;
+            *cx.turn.lock() = Some(permit);
+        }
+        Ok(())
     }
 }

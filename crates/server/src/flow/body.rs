@@ -1,12 +1,12 @@
 //! Reads the body of a request, charging its bytes as they arrive.
 
 use bytes::{Buf as _, Bytes, BytesMut};
-use http_body_util::{BodyExt as _, combinators::UnsyncBoxBody};
+use http_body_util::{BodyExt as _, Empty, combinators::UnsyncBoxBody};
 use k1s_object::Status;
 
 use crate::{
     capacity::{Charge, Share},
-    errors,
+    errors, services,
     tenant::Shared,
 };
 
@@ -33,6 +33,13 @@ impl RequestBody {
         let frames = (!body.is_end_stream())
             .then(|| body.map_frame(move |frame| frame.map_data(bytes)).map_err(Into::into).boxed_unsync());
         RequestBody { min_bytes, frames }
+    }
+}
+
+impl RequestBody {
+    /// The body as it arrives, for another server.
+    pub(crate) fn into_stream(self) -> services::RequestBody {
+        self.frames.unwrap_or_else(|| Empty::new().map_err(|never| match never {}).boxed_unsync())
     }
 }
 

@@ -1,7 +1,7 @@
-//! Limits on the resources of requests: slots for requests in flight, bytes of request and response bodies, permits for
-//! large work. Requests over the limit get 429 with `Retry-After`.
+//! Limits on the resources of requests: seats for requests in flight, bytes of request and response bodies, permits for
+//! large work. Requests over the limit get 429 with `Retry-After`; how seats are shared, `fairness` decides.
 //!
-//! A request is charged for a resource only when it uses it: for its body as the bytes arrive, for its slot once the body
+//! A request is charged for a resource only when it uses it: for its body as the bytes arrive, for its seat once the body
 //! is complete. So a client that sends slowly holds only the bytes it has sent.
 
 mod apart;
@@ -14,7 +14,7 @@ use k1s_object::Status;
 use crate::{
     capacity::{Charge, Share},
     context::Cx,
-    errors,
+    fairness::{Flow, Seat},
     stored::Stored,
     tenant::Shared,
 };
@@ -22,36 +22,36 @@ use crate::{
 pub(crate) use apart::run;
 pub(crate) use body::{RequestBody, read};
 
-/// The slot of a request in flight.
+/// A request in flight.
 pub(crate) struct Slot {
     shared: Arc<Shared>,
-    share: Share,
+    _seat: Seat,
 }
 
-/// Takes a slot for a request.
-pub(crate) fn slot(shared: &Arc<Shared>, share: Share) -> Result<Slot, Status> {
-    let most = shared.options.max_in_flight;
-    let all = shared.metrics.in_flight.fetch_add(1, Ordering::Relaxed);
-    let common = match share {
-        Share::Common => shared.capacity.common.fetch_add(1, Ordering::Relaxed),
-        Share::Reserved => 0,
-    };
-    // Decrements the counters when dropped, also if the request is rejected.
-    let slot = Slot { shared: shared.clone(), share };
-    let all_limit = most.saturating_add(shared.options.limits.reserved_in_flight);
-    if common >= most || all >= all_limit as u64 {
-        return Err(errors::busy());
+impl Slot {
+    fn new(shared: &Arc<Shared>, seat: Seat) -> Slot {
+        shared.metrics.in_flight.fetch_add(1, Ordering::Relaxed);
+        Slot { shared: shared.clone(), _seat: seat }
     }
-    Ok(slot)
 }
 
 impl Drop for Slot {
     fn drop(&mut self) {
         self.shared.metrics.in_flight.fetch_sub(1, Ordering::Relaxed);
-        if self.share == Share::Common {
-            self.shared.capacity.common.fetch_sub(1, Ordering::Relaxed);
-        }
     }
+}
+
+/// Waits for a seat.
+///
+/// # Errors
+/// 429.
+pub(crate) async fn slot(shared: &Arc<Shared>, flow: &Flow) -> Result<Slot, Status> {
+    Ok(Slot::new(shared, flow.seat().await?))
+}
+
+/// The same for large work, which has waited for its turn: it takes a seat, but does not wait for one.
+pub(crate) fn slot_now(shared: &Arc<Shared>, flow: &Flow) -> Slot {
+    Slot::new(shared, flow.seat_now())
 }
 
 /// Reserves memory for a response with these items that is buffered as a whole.

@@ -26,18 +26,41 @@ impl ObjectRef {
     }
 }
 
+/// The claims of a token: of one that was requested, or of one in a Secret.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+pub(crate) enum AccountClaims {
+    Bound(Claims),
+    Legacy(LegacyClaims),
+}
+
 /// The claims, with the names that Kubernetes uses.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Claims {
+    #[serde(default, deserialize_with = "one_or_many")]
     pub(crate) aud: Vec<String>,
     pub(crate) exp: i64,
     pub(crate) iat: i64,
     pub(crate) iss: String,
+    #[serde(default)]
     pub(crate) jti: String,
     #[serde(rename = "kubernetes.io")]
     pub(crate) kubernetes: Private,
     pub(crate) nbf: i64,
     pub(crate) sub: String,
+}
+
+fn one_or_many<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum OneOrMany {
+        One(String),
+        Many(Vec<String>),
+    }
+    Ok(match OneOrMany::deserialize(from)? {
+        OneOrMany::One(one) => vec![one],
+        OneOrMany::Many(many) => many,
+    })
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -52,4 +75,22 @@ pub(crate) struct Private {
     pub(crate) serviceaccount: ObjectRef,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) warnafter: Option<i64>,
+}
+
+/// The claims of a token that is kept in a Secret. It does not expire, and its Secret has to hold it.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct LegacyClaims {
+    pub(crate) iss: String,
+    pub(crate) sub: String,
+    #[serde(deserialize_with = "one_or_many")]
+    pub(crate) aud: Vec<String>,
+    #[serde(rename = "kubernetes.io/serviceaccount/namespace")]
+    pub(crate) namespace: String,
+    #[serde(rename = "kubernetes.io/serviceaccount/secret.name")]
+    pub(crate) secret: String,
+    #[serde(rename = "kubernetes.io/serviceaccount/service-account.name")]
+    pub(crate) account: String,
+    #[serde(rename = "kubernetes.io/serviceaccount/service-account.uid")]
+    pub(crate) uid: String,
 }

@@ -17,6 +17,12 @@ fn digest(token: &str) -> [u8; 32] {
     Sha256::digest(token.as_bytes()).into()
 }
 
+/// Whether two secrets are the same. Their digests are compared, for the reason above.
+pub(crate) fn same_secret(one: &[u8], other: &[u8]) -> bool {
+    let digest = |secret: &[u8]| -> [u8; 32] { Sha256::digest(secret).into() };
+    digest(one) == digest(other)
+}
+
 impl Tokens {
     /// An empty set.
     pub fn new() -> Tokens {

@@ -1,27 +1,31 @@
-//! Effects of a write on other objects: default objects of a namespace, names of definitions, aggregated roles, quotas.
+//! Effects of a write on other objects: default objects of a namespace, names of definitions, aggregated roles, checks of
+//! policies, conditions of flow schemas, quotas.
 //!
 //! A new namespace gets its default objects before its create is answered, so that a pod created right after it finds its
 //! service account. Longer work, such as emptying a namespace that is being deleted, is left to controllers
 //! (`controllers`).
 
-mod roles;
-
 use k1s_object::gvk::GroupKind;
 use serde_json::Value;
 
 use crate::{
-    admission,
+    admission, aggregation, aggregator,
     bootstrap::fill_namespace,
     context::Cx,
+    dangling,
     errors::Error,
-    managed,
+    fairness, managed,
     objectmeta::meta_text,
+    type_checking,
     write::{self, Updated, Written},
 };
 
 /// The definitions of custom resources.
 const DEFINITION: GroupKind<&str> = GroupKind::new("apiextensions.k8s.io", "CustomResourceDefinition");
 const NAMESPACE: GroupKind<&str> = GroupKind::new("", "Namespace");
+const FLOW_SCHEMA: GroupKind<&str> = GroupKind::new(fairness::GROUP, "FlowSchema");
+const PRIORITY_LEVEL: GroupKind<&str> = GroupKind::new(fairness::GROUP, "PriorityLevelConfiguration");
+const API_SERVICE: GroupKind<&str> = GroupKind::new("apiregistration.k8s.io", "APIService");
 const CLUSTER_ROLE: GroupKind<&str> = GroupKind::new("rbac.authorization.k8s.io", "ClusterRole");
 
 /// After an object was created.
@@ -32,6 +36,7 @@ pub(crate) async fn after_create(cx: &Cx, written: &Written, dry_run: bool) -> R
     match cx.resource.group_kind() {
         NAMESPACE => fill_namespace(&cx.tenant, meta_text(&written.value(cx)?, "name")).await?,
         DEFINITION => settle_definition(cx, meta_text(&written.value(cx)?, "name")).await?,
+        type_checking::POLICY => type_checking::check(cx, meta_text(&written.value(cx)?, "name")).await?,
         _ => {}
     }
     after_write(cx).await
@@ -45,15 +50,24 @@ pub(crate) async fn after_update(cx: &Cx, updated: &Updated, dry_run: bool) -> R
     if updated.removed {
         after_delete(cx);
     }
-    if cx.resource.group_kind() == DEFINITION {
-        settle_definition(cx, &cx.name).await?;
+    match cx.resource.group_kind() {
+        DEFINITION => settle_definition(cx, &cx.name).await?,
+        type_checking::POLICY => type_checking::check(cx, &cx.name).await?,
+        _ => {}
     }
     after_write(cx).await
 }
 
 async fn after_write(cx: &Cx) -> Result<(), Error> {
-    if cx.resource.group_kind() == CLUSTER_ROLE {
-        roles::aggregate(&cx.tenant).await?;
+    match cx.resource.group_kind() {
+        CLUSTER_ROLE => aggregation::aggregate(&cx.tenant).await?,
+        FLOW_SCHEMA | PRIORITY_LEVEL => dangling::reconcile(&cx.tenant).await?,
+        DEFINITION => aggregator::sync(&cx.tenant).await?,
+        API_SERVICE => {
+            aggregator::registered(&cx.tenant).await?;
+            aggregator::sync_later(&cx.tenant);
+        }
+        _ => {}
     }
     Ok(admission::after_write(cx).await?)
 }
@@ -66,8 +80,11 @@ pub(crate) fn after_delete(cx: &Cx) {
             if let Some((plural, group)) = cx.name.split_once('.') {
                 cx.tenant.forget_caches(group, plural);
             }
+            aggregator::sync_later(&cx.tenant);
         }
-        CLUSTER_ROLE => roles::aggregate_later(&cx.tenant),
+        API_SERVICE => aggregator::sync_later(&cx.tenant),
+        CLUSTER_ROLE => aggregation::aggregate_later(&cx.tenant),
+        PRIORITY_LEVEL => dangling::reconcile_later(&cx.tenant),
         _ => {}
     }
 }

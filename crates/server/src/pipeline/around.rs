@@ -3,15 +3,17 @@
 //!
 //! These are functions and not tower layers: each layer would box its future, and a GET is cheap enough to notice.
 
-use std::panic::AssertUnwindSafe;
+use std::{any::Any, panic::AssertUnwindSafe, sync::Arc};
 
 use futures_util::FutureExt as _;
 use http::{Method, Request, Response, header};
 use k1s_object::Status;
 
 use crate::{
+    audit::Trail,
     body::Body,
     catalog::Catalog,
+    fairness::Flow,
     flow::RequestBody,
     metrics::Labels,
     negotiate::{self, Media},
@@ -20,32 +22,76 @@ use crate::{
     resource::Resource,
     respond,
     server::ApiServer,
+    tenant::apis::Api,
 };
+
+/// What is known of a request when it has been answered.
+#[derive(Default)]
+pub(super) struct Notes {
+    pub(super) labels: Labels,
+    pub(super) flow: Option<Flow>,
+}
+
+/// Ends the trail of a request whose client does not wait for the response.
+struct Abandoned<'a>(Option<&'a Arc<Trail>>);
+
+impl Drop for Abandoned<'_> {
+    fn drop(&mut self) {
+        if let Some(trail) = self.0 {
+            trail.abandon();
+        }
+    }
+}
+
+/// The message of a panic.
+fn message(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<&str>().copied();
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or_default()
+}
 
 /// Answers a request, even if it panics, and counts the response.
 pub(super) async fn handle(server: &ApiServer, request: Request<RequestBody>) -> Response<Body> {
     let shared = server.shared();
     let started = shared.env.now();
-    let mut labels = Labels::default();
-    let outcome = AssertUnwindSafe(answer(server, request, &mut labels)).catch_unwind().await;
-    let response = outcome.unwrap_or_else(|_| {
-        tracing::error!("the server panicked while handling a request; this is a bug");
-        let status = Status::internal("the server panicked while handling the request");
-        respond::status(&status, Media::Json)
-    });
+    let mut notes = Notes::default();
+    let trail = shared.audit.as_ref().map(|auditor| auditor.receive(&request));
+    let _abandoned = Abandoned(trail.as_ref());
+    let outcome = AssertUnwindSafe(answer(server, request, &mut notes, trail.as_ref())).catch_unwind().await;
+    let response = match outcome {
+        Ok(response) => response,
+        Err(panic) => {
+            tracing::error!("the server panicked while handling a request; this is a bug");
+            if let Some(trail) = &trail {
+                trail.panicked(message(&*panic)).await;
+            }
+            let status = Status::internal("the server panicked while handling the request");
+            respond::status(&status, Media::Json)
+        }
+    };
     let took = shared.env.now() - started;
-    shared.metrics.answered(labels, response.status().as_u16(), took);
+    shared.metrics.answered(notes.labels, response.status().as_u16(), took);
     response
 }
 
-async fn answer(server: &ApiServer, request: Request<RequestBody>, labels: &mut Labels) -> Response<Body> {
+async fn answer(
+    server: &ApiServer,
+    request: Request<RequestBody>,
+    notes: &mut Notes,
+    trail: Option<&Arc<Trail>>,
+) -> Response<Body> {
     let accept = request.headers().get(header::ACCEPT).cloned();
     let head = request.method() == Method::HEAD;
     let indented = pretty::is_wanted(&request);
-    let mut response = match super::route(server, request, labels).await {
+    let mut response = match super::route(server, request, notes, trail).await {
         Ok(response) => response,
         Err(error) => respond::error(error, negotiate::error_media(accept.as_ref())),
     };
+    if let Some(flow) = &notes.flow {
+        flow.mark(response.headers_mut());
+    }
+    if let Some(trail) = trail {
+        response = trail.finish(response).await;
+    }
     if indented {
         response = pretty::indent(response);
     }
@@ -63,6 +109,12 @@ pub(super) fn label_request(labels: &mut Labels, info: &RequestInfo<'_>, catalog
     {
         label_resource(labels, &resource, path);
     }
+}
+
+/// Labels a request that is forwarded: only the aggregated server knows which resources there are.
+pub(super) fn label_aggregated(labels: &mut Labels, api: &Api) {
+    labels.group.clone_from(&api.group);
+    labels.version.clone_from(&api.version);
 }
 
 /// Labels a request with the resource it is for. Only resources that are served get a label: clients can make up any

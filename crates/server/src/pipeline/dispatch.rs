@@ -11,8 +11,8 @@ use crate::{
     context::Cx,
     delete,
     errors::Error,
-    flow::{self, Slot},
-    negotiate,
+    fairness::Flow,
+    flow, negotiate,
     parts::Part,
     pretty, read,
     request::{ResourcePath, Verb},
@@ -124,12 +124,15 @@ pub(super) fn choose(
         let allowed =
             resource.subresources.iter().any(|sub| sub.name == path.subresource && sub.verbs.contains(&verb));
         return match verb {
-            _ if !allowed => Err(Status::method_not_allowed().into()),
+            _ if !allowed => Err(resource.not_allowed(verb).into()),
             Verb::Get => Ok(Action::Get),
             Verb::Update => Ok(Action::Update(part)),
             Verb::Patch => Ok(Action::Patch(part)),
-            _ => Err(Status::method_not_allowed().into()),
+            _ => Err(resource.not_allowed(verb).into()),
         };
+    }
+    if resource.is_custom() && path.name.is_empty() && matches!(verb, Verb::Update | Verb::Patch) {
+        return Err(Status::bad_request("name must be provided").into());
     }
     // The deprecated watch paths take GET only, and a create has no name.
     let shape = match verb {
@@ -155,31 +158,30 @@ pub(super) fn choose(
     })
 }
 
-/// Runs an action: here, or on a blocking thread if the request is large. Watches take no slot.
+/// Runs an action: here, or on a blocking thread if the request is large. A watch has a seat until it has started.
 pub(super) async fn dispatch(
     cx: Arc<Cx>,
     action: Action,
+    flow: Flow,
     share: Share,
     charge: Option<Charge>,
 ) -> Result<Response<Body>, Error> {
-    if action.is_watch() {
-        return act(cx, action).await;
-    }
     let shared = cx.tenant.shared.clone();
     if !cx.is_large() {
-        let _slot: Slot = flow::slot(&shared, share)?;
+        let _slot = flow::slot(&shared, &flow).await?;
         match act(cx.clone(), action).await {
             Err(Error::Apart) => {}
             done => return done,
         }
     }
     cx.go_apart();
+    let (turn, hash) = (cx.turn.clone(), cx.flow);
     let work = async move {
         let _charge = charge;
-        let _slot = flow::slot(&cx.tenant.shared, share)?;
+        let _slot = flow::slot_now(&cx.tenant.shared, &flow);
         act(cx, action).await
     };
-    flow::run(&shared, share, work).await
+    flow::run(&shared, share, hash, turn, work).await
 }
 
 async fn act(cx: Arc<Cx>, action: Action) -> Result<Response<Body>, Error> {

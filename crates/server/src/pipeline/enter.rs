@@ -3,12 +3,15 @@
 use std::sync::Arc;
 
 use http::HeaderMap;
+use k1s_object::Status;
 
 use crate::{
+    audit::{About, Trail},
     auth,
-    authz::{self, Attributes},
+    authz::{self, Attributes, Decision},
+    bootstrap,
     errors::Error,
-    identity::User,
+    identity::{Peer, User},
     projects::{self, Entrance},
     registry::{Absent, check_name},
     request::{Path, RequestInfo, Verb},
@@ -16,6 +19,67 @@ use crate::{
     tenant::{self, Tenant},
     tenants,
 };
+
+/// What a sender is known by.
+#[derive(Clone, Copy)]
+pub(super) struct Sent<'a> {
+    pub(super) headers: &'a HeaderMap,
+    /// The path in the tenant.
+    pub(super) path: &'a str,
+    /// The client of the connection, by its certificate.
+    pub(super) peer: Option<&'a Peer>,
+    pub(super) audit: Option<Audited<'a>>,
+}
+
+/// The trail of a request that may be recorded.
+#[derive(Clone, Copy)]
+pub(super) struct Audited<'a> {
+    pub(super) trail: &'a Trail,
+    pub(super) about: About<'a>,
+}
+
+/// What is recorded of a request beside its attributes.
+pub(super) fn about<'a>(server: &'a ApiServer, info: &'a RequestInfo<'_>) -> About<'a> {
+    let version = match &info.endpoint {
+        Path::Resource(path) => &*path.version,
+        _ if managed_tenant(server, info).is_some() => "v1",
+        _ => "",
+    };
+    let tenant = info.tenant.or_else(|| server.bound_tenant().map(|bound| &*bound.name));
+    let tenant = tenant.filter(|name| *name != server.shared().options.default_tenant);
+    About { version, is_long: info.is_long_running(), tenant }
+}
+
+impl Sent<'_> {
+    /// The same in a request to this tenant: the certificates of other tenants are not valid there.
+    fn within(self, tenant: &str) -> Self {
+        match self.peer {
+            Some(Peer { tenant: Some(own), .. }) if **own != *tenant => {
+                Sent { peer: Some(&Peer::REFUSED), ..self }
+            }
+            _ => self,
+        }
+    }
+
+    /// The user that the connection stands for, which counts before any token: the one that a front proxy names, or that of the
+    /// client's certificate.
+    fn connected(&self, server: &ApiServer) -> Option<User> {
+        let peer = self.peer?;
+        let now = crate::time::now(server.env()).as_second();
+        let forwarded =
+            peer.proxy.at(now).and_then(|()| server.shared().authenticators.headers.user(self.headers));
+        forwarded.map(User::authenticated).or_else(|| peer.user.at(now).cloned())
+    }
+
+    /// The user of a request without a token. 401 if there is a certificate, which then is not valid.
+    fn nobody(&self, server: &ApiServer) -> Result<User, Status> {
+        let now = || crate::time::now(server.env()).as_second();
+        match self.peer {
+            Some(peer) if peer.is_refused(now()) => Err(Status::unauthorized()),
+            _ => server.default_sender(self.path),
+        }
+    }
+}
 
 /// The tenant that a request for `/k1s/v1/tenants` names, empty for all of them; `None` for any other request. The path
 /// exists outside of tenants only.
@@ -38,11 +102,11 @@ pub(super) fn projects_of(server: &ApiServer) -> Option<&str> {
 pub(super) async fn enter_project(
     server: &ApiServer,
     name: &str,
-    headers: &HeaderMap,
+    sent: &Sent<'_>,
     wanted: &Attributes<'_>,
 ) -> Result<(Arc<Tenant>, User), Error> {
     let admit = || projects::admit(server.registry(), server.shared(), name, Entrance::Project);
-    match enter_named(server, name, headers, wanted, false).await {
+    match enter_named(server, name, sent, wanted, false).await {
         Ok(entered) => admit().await.map(|()| entered),
         // The sender may know: either there is no such project, or its control plane does not exist yet.
         Err(missing @ Error::NotFound { .. }) => admit().await.and(Err(missing)),
@@ -55,7 +119,7 @@ pub(super) async fn enter_project(
 pub(super) async fn enter(
     server: &ApiServer,
     name: Option<&str>,
-    headers: &HeaderMap,
+    sent: &Sent<'_>,
     wanted: &Attributes<'_>,
     stores: bool,
 ) -> Result<(Arc<Tenant>, User), Error> {
@@ -65,11 +129,12 @@ pub(super) async fn enter(
             return Err(tenant::not_found(name.unwrap_or(&tenant.name)));
         }
         tenant.verify_every(tenant::VERIFY_INTERVAL);
-        let user = authenticate_and_authorize(server, Some(tenant), headers, wanted).await?;
+        let sent = &sent.within(&tenant.name);
+        let user = authenticate_and_authorize(server, Some(tenant), sent, wanted).await?;
         return Ok((tenant.clone(), user));
     }
     let host = &server.shared().options.default_tenant;
-    let entered = enter_named(server, name.unwrap_or(host), headers, wanted, stores).await?;
+    let entered = enter_named(server, name.unwrap_or(host), sent, wanted, stores).await?;
     if let Some(name) = name {
         projects::admit(server.registry(), server.shared(), name, Entrance::Cluster).await?;
     }
@@ -80,37 +145,40 @@ pub(super) async fn enter(
 async fn enter_named(
     server: &ApiServer,
     name: &str,
-    headers: &HeaderMap,
+    sent: &Sent<'_>,
     wanted: &Attributes<'_>,
     stores: bool,
 ) -> Result<(Arc<Tenant>, User), Error> {
-    let (shared, registry) = (server.shared(), server.registry());
+    let (shared, registry, sent) = (server.shared(), server.registry(), &sent.within(name));
     if let Some(tenant) = registry.opened(name) {
         tenant.verify_every(tenant::VERIFY_INTERVAL);
-        let user = authenticate_and_authorize(server, Some(&tenant), headers, wanted).await?;
+        let user = authenticate_and_authorize(server, Some(&tenant), sent, wanted).await?;
         return Ok((tenant, user));
     }
     check_name(name)?;
     // A sender that could not be allowed this in any tenant is rejected before the store is read.
-    let sender = match auth::bearer(headers) {
-        Some(token) => auth::outside(shared, name, token).await?,
-        None => Some(server.default_sender()),
+    let sender = match sent.connected(server) {
+        Some(user) => Some(user),
+        None => match auth::bearer(sent.headers) {
+            Some(token) => auth::outside(shared, name, token).await?,
+            None => Some(sent.nobody(server)?),
+        },
     };
     if let Some(sender) = &sender
-        && !auth::could_allow(&*shared.authorizer, sender, headers, wanted)
+        && !auth::could_allow(&*shared.authorizer, sender, sent.headers, wanted)
     {
-        authenticate_and_authorize(server, None, headers, wanted).await?;
+        authenticate_and_authorize(server, None, sent, wanted).await?;
     }
     let authenticated = sender.is_none_or(|sender| sender.is_in("system:authenticated"));
     match registry.find(name, authenticated).await {
         Ok(tenant) => {
-            let user = authenticate_and_authorize(server, Some(&tenant), headers, wanted).await?;
+            let user = authenticate_and_authorize(server, Some(&tenant), sent, wanted).await?;
             return Ok((tenant, user));
         }
         Err(Error::NotFound { .. }) => {}
         Err(error) => return Err(error),
     }
-    let user = authenticate_and_authorize(server, None, headers, wanted).await?;
+    let user = authenticate_and_authorize(server, None, sent, wanted).await?;
     let create = tenants::attributes(Verb::Create, name);
     if stores
         && shared.options.create_tenants
@@ -128,17 +196,56 @@ async fn enter_named(
 async fn authenticate_and_authorize(
     server: &ApiServer,
     tenant: Option<&Arc<Tenant>>,
-    headers: &HeaderMap,
+    sent: &Sent<'_>,
     wanted: &Attributes<'_>,
 ) -> Result<User, Error> {
     let shared = server.shared();
-    let sender = match auth::bearer(headers) {
-        Some(token) => {
-            auth::authenticate(shared, tenant, token, None).await.map_err(auth::Refusal::status)?.0
-        }
-        None => server.default_sender(),
+    let sender = match sent.connected(server) {
+        Some(user) => user,
+        None => match auth::bearer(sent.headers) {
+            Some(token) => {
+                auth::authenticate(shared, tenant, token, None).await.map_err(auth::Refusal::status)?.0
+            }
+            None => sent.nobody(server)?,
+        },
     };
-    let user = auth::impersonate(&*shared.authorizer, tenant, sender, headers, wanted).await?;
-    authz::check(&*shared.authorizer, tenant, &user, wanted).await?;
+    if let Some(Audited { trail, about }) = &sent.audit {
+        trail.begin(&sender, sent.headers, wanted, about).await?;
+    }
+    let impersonates = auth::impersonates(sent.headers);
+    // Tenants belong to nobody but the server's administrators, whatever the roles in the default tenant say.
+    if tenants::are_managed(wanted) && !sender.is_admin() {
+        if let Some(audit) = &sent.audit {
+            audit.trail.decided(&Decision::plain(false));
+        }
+        return Err(authz::forbidden(&sender, wanted, "").into());
+    }
+    // Whoever is not authenticated does not cause writes.
+    if let Some(tenant) = tenant
+        && (impersonates || !sender.is_admin())
+        && sender.is_in("system:authenticated")
+    {
+        bootstrap::ensure_policy(tenant).await?;
+    }
+    let user = match impersonates {
+        true => {
+            let (user, mode) =
+                auth::impersonate(&*shared.authorizer, tenant, sender, sent.headers, wanted).await?;
+            if let (Some(audit), Some(mode)) = (&sent.audit, mode) {
+                audit.trail.impersonated(&user, &mode.constraint());
+            }
+            user
+        }
+        false => sender,
+    };
+    match &sent.audit {
+        None => authz::check(&*shared.authorizer, tenant, &user, wanted).await?,
+        // An event says why the request is allowed.
+        Some(audit) => {
+            let decision = shared.authorizer.authorize(tenant, &user, wanted).await;
+            audit.trail.decided(&decision);
+            authz::settle(decision, &user, wanted)?;
+        }
+    }
     Ok(user)
 }

@@ -4,8 +4,9 @@
 //! crate alone, once, instead of in every program and test that calls the server.
 //!
 //! The order is part of the contract. A sender that cannot be authorized is rejected before the store is read (`enter`);
-//! 403 comes before 404 and 405; a body is read before its request takes a slot, so a slow sender holds no slot.
+//! 403 comes before 404 and 405; a body is read before its request takes a seat, so a slow sender holds none.
 
+mod aggregated;
 mod around;
 mod attributes;
 mod dispatch;
@@ -24,15 +25,22 @@ use bytes::Bytes;
 use http::{Method, Request, Response};
 use parking_lot::Mutex;
 
+use self::aggregated::Candidate;
 use crate::{
+    aggregator,
+    audit::Trail,
+    auth,
     body::Body,
-    capacity::Share,
+    bootstrap,
+    capacity::{HeldTurn, Share},
     context::Cx,
+    converted::Memo,
     errors::Error,
     flow::{self, RequestBody},
-    metrics::Labels,
+    identity::Peer,
     negotiate::{self, Offer},
-    request::{Path, RequestInfo},
+    rbac,
+    request::{Path, RequestInfo, ResourcePath},
     server::ApiServer,
     tenants,
 };
@@ -63,45 +71,103 @@ fn call(server: ApiServer, request: Request<RequestBody>) -> Answering {
     Box::pin(async move { Ok(around::handle(&server, request).await) })
 }
 
+/// Whether a request can be for roles and bindings that every cluster has.
+fn shows_initial_policy(path: &ResourcePath) -> bool {
+    path.group == rbac::GROUP && matches!(&*path.namespace, "" | "kube-public" | "kube-system")
+}
+
 /// Answers a request. An error becomes a response in [`around`].
 async fn route(
     server: &ApiServer,
     request: Request<RequestBody>,
-    labels: &mut Labels,
+    notes: &mut around::Notes,
+    trail: Option<&Arc<Trail>>,
 ) -> Result<Response<Body>, Error> {
     let shared = server.shared();
-    let (parts, body) = request.into_parts();
+    let (mut parts, body) = request.into_parts();
     // Resolve: tenant, path, verb.
     let longest = shared.options.max_selector_bytes;
     let info = RequestInfo::resolve(&parts.method, &parts.uri, longest, enter::projects_of(server));
-    around::label_request(labels, &info, &shared.catalog);
-    info.check_timeout()?;
+    around::label_request(&mut notes.labels, &info, &shared.catalog);
     let managed = enter::managed_tenant(server, &info);
     // Authenticate and authorize, in the tenant.
     let wanted = attributes::of(&info, &parts.method, managed);
-    let (tenant, user) = if info.is_project {
-        enter::enter_project(server, info.tenant.unwrap_or_default(), &parts.headers, &wanted).await?
-    } else {
-        let stores = tenants::stores(&parts.method, &info.endpoint, &info.query, &shared.catalog);
-        enter::enter(server, info.tenant, &parts.headers, &wanted, stores).await?
+    let peer = parts.extensions.get::<Arc<Peer>>().map(|peer| &**peer);
+    let audit = trail.map(|trail| enter::Audited { trail, about: enter::about(server, &info) });
+    let sent = enter::Sent { headers: &parts.headers, path: info.path, peer, audit };
+    let entered = match info.check_timeout() {
+        Err(status) => Err(status.into()),
+        Ok(()) if info.is_project => {
+            enter::enter_project(server, info.tenant.unwrap_or_default(), &sent, &wanted).await
+        }
+        Ok(()) => {
+            let stores = tenants::stores(&parts.method, &info.endpoint, &info.query, &shared.catalog);
+            enter::enter(server, info.tenant, &sent, &wanted, stores).await
+        }
     };
+    if let (Err(_), Some(audit)) = (&entered, &sent.audit) {
+        audit.trail.refuse(&parts.headers, &wanted, &audit.about);
+    }
+    let (tenant, user) = entered?;
+    // Somebody who may impersonate in one tenant may do so as an administrator.
+    let is_trusted = user.is_admin() && !auth::impersonates(&parts.headers);
+    // What has named the user is of no use to anything behind this.
+    shared.authenticators.headers.strip(&mut parts.headers);
     let share = Share::of(&user);
+    let flow = tenant.flow(&user, &wanted, is_trusted).await;
+    notes.flow = Some(flow.clone());
     dispatch::check_method(&parts.method)?;
     // Endpoints other than resources of a tenant.
     if let Some(name) = managed {
         let (body, _charge) = flow::read(shared, body, share).await?;
-        let _slot = flow::slot(shared, share)?;
+        let _slot = flow::slot(shared, &flow).await?;
         return tenants::handle(server.registry(), shared, &parts.method, name, &info.query, &body).await;
+    }
+    // Group versions of other servers.
+    let candidate = Candidate::of(&info, &shared.catalog);
+    if let Some(candidate) = &candidate
+        && let Some(api) = candidate.server(&tenant).await?
+    {
+        return Ok(candidate.forward(&tenant, &api, &user, (&parts, body), &mut notes.labels).await);
     }
     let RequestInfo { endpoint, query, verb, .. } = info;
     let path = match endpoint {
         Path::Resource(path) => path,
-        other => return paths::handle(&tenant, &parts.method, &other, &parts.headers, &query).await,
+        other => {
+            let slot = flow::slot(shared, &flow).await?;
+            let answered = paths::handle(&tenant, &parts.method, &other, &parts.headers, &query).await;
+            drop(slot);
+            if let Some(candidate) = candidate.filter(|_| aggregated::is_missing(&answered))
+                && let Some(api) = candidate.late_server(&tenant).await?
+            {
+                return Ok(candidate.forward(&tenant, &api, &user, (&parts, body), &mut notes.labels).await);
+            }
+            return answered;
+        }
     };
     // Find the resource and the action.
-    let resource = dispatch::find_resource(&tenant, &path, verb).await?;
-    around::label_resource(labels, &resource, &path);
+    let resource = match (dispatch::find_resource(&tenant, &path, verb).await, candidate) {
+        (Ok(resource), _) => resource,
+        (Err(missing), Some(candidate)) => match candidate.late_server(&tenant).await? {
+            Some(api) => {
+                return Ok(candidate.forward(&tenant, &api, &user, (&parts, body), &mut notes.labels).await);
+            }
+            None => return Err(missing),
+        },
+        (Err(missing), None) => return Err(missing),
+    };
+    around::label_resource(&mut notes.labels, &resource, &path);
     dispatch::check_path(&resource, &path)?;
+    if path.group == aggregator::GROUP {
+        aggregator::registered(&tenant).await?;
+    }
+    if shows_initial_policy(&path) {
+        bootstrap::ensure_policy(&tenant).await?;
+    }
+    #[cfg(feature = "tls")]
+    if bootstrap::shows_trust(&path) {
+        bootstrap::ensure_trust(&tenant, &path.name).await?;
+    }
     let action = dispatch::choose(&resource, &path, &parts.method, verb)?;
     // Negotiate the format of the response.
     let tables = resource.has_table(&path.subresource);
@@ -125,9 +191,14 @@ async fn route(
         subresource: path.subresource,
         accepted,
         warnings: Mutex::default(),
+        own: false,
         apart: AtomicBool::new(false),
+        turn: HeldTurn::default(),
+        flow: flow.hash(),
+        converted: Memo::default(),
+        trail: trail.cloned(),
     });
     // Dispatch.
     cx.warn_deprecated();
-    dispatch::dispatch(cx, action, share, charge).await
+    dispatch::dispatch(cx, action, flow, share, charge).await
 }

@@ -6,7 +6,7 @@ use http::{HeaderMap, HeaderValue, Method, Response, header};
 use k1s_object::Status;
 
 use crate::{
-    auth,
+    aggregator, auth,
     body::Body,
     discovery,
     errors::Error,
@@ -38,15 +38,16 @@ pub(super) async fn handle(
             {
                 Err(Status::method_not_allowed().into())
             }
-            "/.well-known/openid-configuration" => {
-                Ok(public(&auth::configuration(tenant), "application/json"))
-            }
+            "/.well-known/openid-configuration" => match auth::configuration(tenant).await? {
+                Some(configuration) => Ok(public(&configuration, "application/json")),
+                None => Ok(respond::page_not_found()),
+            },
             "/openid/v1/jwks" => {
                 let keys = tenant.shared.signer.key_set(&**tenant.store()).await?;
                 Ok(public(&keys, "application/jwk-set+json"))
             }
             "/version" => Ok(respond::raw_json(200, &health::version(tenant.options()))),
-            "/metrics" => Ok(health::metrics(tenant).await?),
+            "/metrics" => Ok(health::metrics(tenant, &aggregator::metrics(tenant)).await?),
             "/openapi/v2" => Ok(openapi::v2(tenant, headers).await.map(pretty::as_is)?),
             path if path.starts_with("/openapi/v3") => {
                 Ok(openapi::handle(tenant, path, query, headers).await.map(pretty::as_is)?)

@@ -54,7 +54,7 @@ impl<'a> RequestInfo<'a> {
     }
 
     /// Whether the client decides how long the request takes. Such requests have no deadline.
-    fn is_long_running(&self) -> bool {
+    pub(crate) fn is_long_running(&self) -> bool {
         let streams = |path: &ResourcePath| {
             matches!(&*path.subresource, "attach" | "exec" | "log" | "portforward" | "proxy")
         };

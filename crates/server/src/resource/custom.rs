@@ -11,12 +11,12 @@ use k1s_object::{
     field::{At, quote},
     gvk::GroupVersion,
 };
-use k1s_schema::{CustomKind, CustomVersion, Structural, names};
+use k1s_schema::{CustomKind, CustomVersion, Structural, conversion::ReviewVersion, names};
 use serde_json::Value;
 use tokio::sync::watch;
 
-use super::{Resource, Source, Subresource};
-use crate::{cache::Fields, objectmeta::meta_text, request::Verb, stored::Stored};
+use super::{Resource, RuleClock, Source, Subresource};
+use crate::{cache::Fields, objectmeta::meta_text, request::Verb, stored::Stored, webhook::ClientConfig};
 
 fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
@@ -48,11 +48,14 @@ pub(crate) fn compile(crd: &Value, stored: &Stored, replaced: &watch::Sender<u64
             return Vec::new();
         }
     };
-    let terminating = !meta_text(crd, "deletionTimestamp").is_empty();
     let stamps: Vec<u64> = kind.versions.iter().map(|version| stamp(crd, &version.name)).collect();
+    let converter = converter(crd, &kind, &stamps);
+    let terminating = !meta_text(crd, "deletionTimestamp").is_empty();
     let storage_place = kind.versions.iter().position(|version| version.storage).unwrap_or_default();
+    // Discovery has no hash of a storage version that is not served.
+    let storage = kind.storage().filter(|storage| storage.served);
     let storage_hash =
-        kind.storage().map(|storage| hash(&kind.group, &storage.name, &kind.kind)).unwrap_or_default();
+        storage.map(|storage| hash(&kind.group, &storage.name, &kind.kind)).unwrap_or_default();
     kind.versions
         .iter()
         .enumerate()
@@ -81,6 +84,7 @@ pub(crate) fn compile(crd: &Value, stored: &Stored, replaced: &watch::Sender<u64
                     terminating,
                     replaced: replaced.subscribe(),
                     columns: Columns::new(printer_columns(crd, &version.name)),
+                    converter: converter.clone(),
                 }),
                 empty: OnceLock::new(),
             })
@@ -146,6 +150,26 @@ pub(crate) struct CustomResource {
     /// Not 0: the revision at which the definition was changed or deleted.
     replaced: watch::Receiver<u64>,
     columns: Columns,
+    converter: Option<Arc<Converter>>,
+}
+
+/// A conversion webhook.
+struct Converter {
+    config: ClientConfig,
+    id: u64,
+}
+
+fn converter(crd: &Value, kind: &CustomKind, stamps: &[u64]) -> Option<Arc<Converter>> {
+    if !kind.webhook_conversion {
+        return None;
+    }
+    let mut hasher = DefaultHasher::new();
+    stamps.hash(&mut hasher);
+    crd["spec"]["conversion"].to_string().hash(&mut hasher);
+    meta_text(crd, "uid").hash(&mut hasher);
+    kind.preserve_unknown.hash(&mut hasher);
+    let config = ClientConfig::of(kind.webhook_config.as_ref().unwrap_or(&Value::Null));
+    Some(Arc::new(Converter { config, id: hasher.finish() }))
 }
 
 impl fmt::Debug for CustomResource {
@@ -224,20 +248,61 @@ impl CustomResource {
         self.kind.version(version).map(|version| version.schema.apply())
     }
 
-    /// Returns an error if only a webhook could convert the object: webhooks are not called, and returning the object
-    /// unconverted would be wrong.
+    /// Returns an error if only a webhook could convert the object: returning it unconverted would be wrong. Handlers convert
+    /// objects before they read them ([`crate::conversion`]).
     pub(crate) fn check_conversion(&self, from: &str, to: &str) -> Result<(), String> {
         if !self.needs_webhook(from, to) {
             return Ok(());
         }
         let (group, kind) = (&self.kind.group, &self.kind.kind);
-        let why = "conversion webhooks are not called by this server";
+        let why = "the object was not converted";
         Err(format!("conversion webhook for {group}/{from}, Kind={kind} failed: {why} (to {group}/{to})"))
     }
 
     /// Whether only a webhook can convert an object from one version to another.
     pub(crate) fn needs_webhook(&self, from: &str, to: &str) -> bool {
         self.kind.webhook_conversion && from != to
+    }
+
+    /// Whether a webhook converts objects between versions.
+    pub(crate) fn has_webhook(&self) -> bool {
+        self.converter.is_some()
+    }
+
+    /// The webhook, and the version of its reviews.
+    pub(crate) fn webhook(&self) -> Result<(&ClientConfig, ReviewVersion), String> {
+        let converter = self.converter.as_ref().ok_or("the definition has no conversion webhook")?;
+        let version = self.kind.review_version.ok_or("no supported conversion review versions")?;
+        Ok((&converter.config, version))
+    }
+
+    /// Identifies the webhook and the schemas that its answers are pruned by.
+    pub(crate) fn converter_id(&self) -> u64 {
+        self.converter.as_ref().map_or(0, |converter| converter.id)
+    }
+
+    pub(crate) fn version_name(&self) -> &Arc<str> {
+        static NONE: std::sync::LazyLock<Arc<str>> = std::sync::LazyLock::new(|| Arc::from(""));
+        self.version().map_or(&NONE, |version| &version.name)
+    }
+
+    /// Prunes a converted object by the schema of this version.
+    pub(crate) fn prune(&self, object: &mut Value) {
+        if let Some(schema) = self.schema() {
+            self.prune_stored(schema, object);
+        }
+    }
+
+    /// Prunes and defaults an object by the schema of the version it was stored in, which may have changed since.
+    pub(crate) fn refresh(&self, object: &mut Value, stored_version: &str) -> Result<(), String> {
+        let stored = self.kind.version(stored_version).ok_or_else(|| {
+            let group = &self.kind.group;
+            format!("request to convert CR from an invalid group/version: {group}/{stored_version}")
+        })?;
+        self.prune_stored(&stored.schema, object);
+        // An object that grows too large is converted without the remaining defaults.
+        let _ = stored.schema.default(object);
+        Ok(())
     }
 
     /// Converts an object stored with another schema to this version: applies the defaults of the version it was stored
@@ -321,6 +386,18 @@ impl CustomResource {
         }
     }
 
+    /// Sets the default of a status that [`CustomResource::prepare_create`] may have removed.
+    pub(crate) fn default_status(&self, object: &mut Value) {
+        let status =
+            |schema: &&Structural| schema.property("status").is_some_and(|one| one.default_value().is_some());
+        if self.version().is_some_and(|version| version.has_status)
+            && let Some(schema) = self.schema().filter(status)
+        {
+            // What is too large stays without its defaults.
+            let _ = schema.default(object);
+        }
+    }
+
     pub(crate) fn prepare_update(&self, new: &mut Value, old: &Value) {
         if self.version().is_some_and(|version| version.has_status) {
             k1s_kinds::rules::keep_status(new, old);
@@ -343,21 +420,35 @@ impl CustomResource {
         }
     }
 
-    pub(crate) fn validate(&self, new: At<'_, '_>, old: Option<At<'_, '_>>) {
-        if let Some(schema) = self.schema() {
-            schema.validate(new, old);
-        }
-        if let Some(scale) = self.scale() {
-            scale.validate(new, true);
+    pub(crate) fn validate(&self, new: At<'_, '_>, old: Option<At<'_, '_>>, clock: &RuleClock<'_>) {
+        let check_scale = || {
+            self.start(clock);
+            if let Some(scale) = self.scale() {
+                scale.validate(new, true);
+            }
+        };
+        match self.schema() {
+            Some(schema) => schema.validate_with(new, old, check_scale),
+            None => check_scale(),
         }
     }
 
-    pub(crate) fn validate_status(&self, new: At<'_, '_>, old: At<'_, '_>) {
-        if let Some(schema) = self.schema() {
-            schema.validate_status(new, Some(old));
+    fn start(&self, clock: &RuleClock<'_>) {
+        if self.schema().is_some_and(Structural::evaluates_rules) {
+            clock.start();
         }
-        if let Some(scale) = self.scale() {
-            scale.validate(new, false);
+    }
+
+    pub(crate) fn validate_status(&self, new: At<'_, '_>, old: At<'_, '_>, clock: &RuleClock<'_>) {
+        let check_scale = || {
+            self.start(clock);
+            if let Some(scale) = self.scale() {
+                scale.validate(new, false);
+            }
+        };
+        match self.schema() {
+            Some(schema) => schema.validate_status_with(new, Some(old), check_scale),
+            None => check_scale(),
         }
     }
 

@@ -1,6 +1,7 @@
 //! A served resource: one version of one kind, built-in or custom, with everything the handlers need.
 
 mod custom;
+mod rule_clock;
 
 use std::sync::{Arc, OnceLock};
 
@@ -28,6 +29,7 @@ use crate::{
 };
 
 pub(crate) use custom::{CustomResource, Malformed, compile, no_kind};
+pub(crate) use rule_clock::RuleClock;
 
 /// One version of one kind.
 #[derive(Debug)]
@@ -242,8 +244,13 @@ impl Resource {
         Ok(object)
     }
 
-    /// Whether an object cannot be converted to this version.
-    pub(crate) fn cannot_convert(&self, stored: &Stored) -> bool {
+    /// Whether a webhook converts objects between its versions.
+    pub(crate) fn has_webhook(&self) -> bool {
+        matches!(&self.source, Source::Custom(custom) if custom.has_webhook())
+    }
+
+    /// Whether only a webhook can convert an object to this version.
+    pub(crate) fn needs_webhook(&self, stored: &Stored) -> bool {
         match &self.source {
             Source::BuiltIn(_) => false,
             Source::Custom(custom) => custom.needs_webhook(stored.version(), &self.version),
@@ -263,7 +270,7 @@ impl Resource {
     /// The object for callers that only need its metadata: unconverted if it cannot be converted, so that it can always be
     /// counted and deleted.
     pub(crate) fn read_any(&self, stored: &Stored) -> Result<Value, Unreadable> {
-        match self.cannot_convert(stored) {
+        match self.needs_webhook(stored) {
             true => stored.to_value(&self.kind, &self.api_version),
             false => self.read(stored),
         }
@@ -271,7 +278,7 @@ impl Resource {
 
     /// The same for a write; see [`Stored::to_write`].
     pub(crate) fn read_any_to_write(&self, stored: &Stored) -> Result<Value, Unreadable> {
-        match self.cannot_convert(stored) {
+        match self.needs_webhook(stored) {
             true => stored.to_write(&self.kind, &self.api_version),
             false => self.read_to_write(stored),
         }
@@ -279,7 +286,7 @@ impl Resource {
 
     /// The bytes for the store of an object read by [`Resource::read_any_to_write`].
     pub(crate) fn encode_any(&self, object: &Value, stored: &Stored) -> Result<bytes::Bytes, Status> {
-        match self.cannot_convert(stored) {
+        match self.needs_webhook(stored) {
             true => Stored::encode(object, stored.version(), stored.stamp),
             false => self.encode(object),
         }
@@ -340,6 +347,14 @@ impl Resource {
             map.insert("kind".into(), self.kind.as_str().into());
             map.insert("apiVersion".into(), self.api_version.as_str().into());
             map.extend(rest.into_iter().filter(|(key, _)| key != "kind" && key != "apiVersion"));
+        }
+    }
+
+    /// The same, unless the object has them.
+    pub(crate) fn set_missing_type(&self, object: &mut Value) {
+        if let Value::Object(map) = object {
+            map.entry("kind").or_insert_with(|| self.kind.as_str().into());
+            map.entry("apiVersion").or_insert_with(|| self.api_version.as_str().into());
         }
     }
 
@@ -471,26 +486,26 @@ impl Resource {
     }
 
     /// Validates a new object.
-    pub(crate) fn validate_create(&self, object: At<'_, '_>) {
+    pub(crate) fn validate_create(&self, object: At<'_, '_>, clock: &RuleClock<'_>) {
         match &self.source {
             Source::BuiltIn(built_in) => (built_in.rules.validate)(object),
-            Source::Custom(custom) => custom.validate(object, None),
+            Source::Custom(custom) => custom.validate(object, None, clock),
         }
     }
 
     /// Validates an update.
-    pub(crate) fn validate_update(&self, new: At<'_, '_>, old: At<'_, '_>) {
+    pub(crate) fn validate_update(&self, new: At<'_, '_>, old: At<'_, '_>, clock: &RuleClock<'_>) {
         match &self.source {
             Source::BuiltIn(built_in) => (built_in.rules.validate_update)(new, old),
-            Source::Custom(custom) => custom.validate(new, Some(old)),
+            Source::Custom(custom) => custom.validate(new, Some(old), clock),
         }
     }
 
     /// Validates an update of the status.
-    pub(crate) fn validate_status(&self, new: At<'_, '_>, old: At<'_, '_>) {
+    pub(crate) fn validate_status(&self, new: At<'_, '_>, old: At<'_, '_>, clock: &RuleClock<'_>) {
         match &self.source {
             Source::BuiltIn(built_in) => (built_in.rules.validate_status)(new, old),
-            Source::Custom(custom) => custom.validate_status(new, old),
+            Source::Custom(custom) => custom.validate_status(new, old, clock),
         }
     }
 
@@ -512,6 +527,21 @@ impl Resource {
             .filter(|(field, must_be)| text(field) != **must_be)
             .map(|(field, must_be)| FieldError::invalid(*field, text(field), format!("must be {must_be}")))
             .collect()
+    }
+
+    /// 405: a custom resource names the verb, as the handler of kube-apiserver that serves them all does.
+    pub(crate) fn not_allowed(&self, verb: Verb<'_>) -> Status {
+        match self.is_custom() {
+            true => Status::method_not_supported(&self.group, &self.plural, verb.as_str()),
+            false => Status::method_not_allowed(),
+        }
+    }
+
+    /// After the validation of a new object: defaults the status, which was not the client's to set.
+    pub(crate) fn default_status(&self, object: &mut Value) {
+        if let Source::Custom(custom) = &self.source {
+            custom.default_status(object);
+        }
     }
 
     /// After validation: normalizes the numbers of a custom resource for the store.

@@ -57,7 +57,7 @@ pub(crate) fn list(cx: &Cx, list: List, charge: Option<Charge>) -> Result<Respon
         let mut out =
             Vec::with_capacity(CHUNK.min(list.items.iter().map(|item| item.len() + 64).sum::<usize>() + 256));
         write_list_head(&mut out, resource, &list);
-        return Ok(bytes(200, media.content_type(), stream_items(resource.clone(), list.items, out)));
+        return Ok(bytes(200, media.content_type(), stream_items(resource.clone(), list.items, out, charge)));
     }
     if cx.accepted.form == Form::Partial {
         return Err(not_acceptable(format!(
@@ -259,7 +259,7 @@ fn cut(whole: Vec<u8>) -> Vec<Bytes> {
 const CHUNK: usize = 64 << 10;
 
 /// The body of a list whose head is written. A short list is one piece.
-fn stream_items(resource: Arc<Resource>, items: Vec<Stored>, head: Vec<u8>) -> Body {
+fn stream_items(resource: Arc<Resource>, items: Vec<Stored>, head: Vec<u8>, charge: Option<Charge>) -> Body {
     let mut items = items.into_iter();
     let mut first = true;
     let mut piece = move |mut out: Vec<u8>| {
@@ -281,6 +281,7 @@ fn stream_items(resource: Arc<Resource>, items: Vec<Stored>, head: Vec<u8>) -> B
     }
     let mut ended = false;
     let rest = std::iter::from_fn(move || {
+        let _held = &charge;
         if ended {
             return None;
         }

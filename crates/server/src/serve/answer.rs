@@ -17,21 +17,24 @@ use std::{
 };
 
 use bytes::Bytes;
-use http::{Request, Response, Version};
+use http::{Request, Response, StatusCode, Version};
 use http_body::{Frame, SizeHint};
 use hyper::body::Incoming;
 use hyper_util::rt::TokioExecutor;
 use k1s_env::{Env, Sleep};
 use tower::Service as _;
 
-use super::connections::{ActiveRequest, Connection};
-use crate::{ApiServer, Body};
+use super::connections::{ActiveRequest, CloseSignal, Connection};
+use crate::{ApiServer, Body, audit::Remote, identity::Peer};
 
 /// The hyper service of one connection.
 #[derive(Clone)]
 pub(super) struct ConnectionService {
     pub(super) server: ApiServer,
     pub(super) connection: Arc<Connection>,
+    /// The client, by its certificate.
+    pub(super) peer: Option<Arc<Peer>>,
+    pub(super) remote: Remote,
 }
 
 impl hyper::service::Service<Request<Incoming>> for ConnectionService {
@@ -39,9 +42,22 @@ impl hyper::service::Service<Request<Incoming>> for ConnectionService {
     type Error = Infallible;
     type Future = ResponseFuture;
 
-    fn call(&self, request: Request<Incoming>) -> ResponseFuture {
+    fn call(&self, mut request: Request<Incoming>) -> ResponseFuture {
+        if let Some(peer) = &self.peer {
+            request.extensions_mut().insert(peer.clone());
+        }
+        if self.server.shared().audit.is_some() {
+            request.extensions_mut().insert(self.remote);
+        }
         let active = self.connection.begin_request(request.version() == Version::HTTP_2);
-        ResponseFuture { answer: self.server.clone().call(request), active: Some(active) }
+        let is_http2 = request.version() == Version::HTTP_2;
+        let connection = Some(self.connection.clone());
+        ResponseFuture {
+            answer: self.server.clone().call(request),
+            active: Some(active),
+            connection,
+            is_http2,
+        }
     }
 }
 
@@ -49,6 +65,17 @@ impl hyper::service::Service<Request<Incoming>> for ConnectionService {
 pub(super) struct ResponseFuture {
     answer: <ApiServer as tower::Service<Request<Incoming>>>::Future,
     active: Option<ActiveRequest>,
+    /// `None` once there is a response.
+    connection: Option<Arc<Connection>>,
+    is_http2: bool,
+}
+
+impl Drop for ResponseFuture {
+    fn drop(&mut self) {
+        if let Some(connection) = &self.connection {
+            connection.set_waited(false);
+        }
+    }
 }
 
 impl Future for ResponseFuture {
@@ -60,6 +87,15 @@ impl Future for ResponseFuture {
         if let Some(delivery) = &delivery {
             delivery.begun.store(true, Ordering::Relaxed);
         }
+        if let Some(connection) = self.connection.take() {
+            connection.set_waited(true);
+            // As kube-apiserver does: whoever is not authenticated gets no second request on the connection.
+            if self.is_http2
+                && answer.as_ref().is_ok_and(|answer| answer.status() == StatusCode::UNAUTHORIZED)
+            {
+                connection.send(CloseSignal::Drain);
+            }
+        }
         let active = self.active.take();
         Poll::Ready(answer.map(|answer| {
             answer.map(|body| TrackedBody { body, rest: Bytes::new(), delivery, _request: active })
@@ -68,7 +104,7 @@ impl Future for ResponseFuture {
 }
 
 /// Maximum size of a data frame handed to HTTP/2, so that progress on a large response is visible.
-const MAX_FRAME_BYTES: usize = 64 << 10;
+pub(super) const MAX_FRAME_BYTES: usize = 64 << 10;
 
 /// The body of a response being sent.
 pub(super) struct TrackedBody {
@@ -81,12 +117,12 @@ pub(super) struct TrackedBody {
 
 impl http_body::Body for TrackedBody {
     type Data = Bytes;
-    type Error = Infallible;
+    type Error = <Body as http_body::Body>::Error;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
         let this = &mut *self;
         let Some(delivery) = &this.delivery else { return Pin::new(&mut this.body).poll_frame(cx) };
         delivery.polls.fetch_add(1, Ordering::Relaxed);

@@ -1,7 +1,12 @@
 //! The connections of a listener: their number, their state, and which of them are closed.
+//!
+//! At the limit, a new connection replaces an idle one of the peer that has the most: many connections of one peer do not cost
+//! others theirs. Those that have not sent a request for a second are closed before those that wait for the next one.
 
 use std::{
-    collections::BTreeMap,
+    cmp::Reverse,
+    collections::{BTreeMap, HashMap},
+    net::IpAddr,
     sync::{
         Arc,
         atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering},
@@ -17,9 +22,13 @@ use tokio::sync::Notify;
 
 use crate::limits::ConnectionOptions;
 
+/// Time in which a new connection need not have sent a request.
+const FRESH: Duration = Duration::from_secs(1);
+
 /// One connection.
 pub(super) struct Connection {
     env: Env,
+    peer: IpAddr,
     opened: Instant,
     /// Requests in flight, until their response is sent.
     active: AtomicUsize,
@@ -33,6 +42,10 @@ pub(super) struct Connection {
     idle_since: AtomicU64,
     /// When the first bytes after that arrived, likewise; 0 if none have.
     received: AtomicU64,
+    /// Requests that the client has given up, beyond those that it has waited for.
+    given_up: AtomicUsize,
+    /// Maximum of these.
+    max_given_up: usize,
     /// A [`CloseSignal`] as a number.
     signal: AtomicU8,
     waker: AtomicWaker,
@@ -49,9 +62,10 @@ pub(super) enum CloseSignal {
 }
 
 impl Connection {
-    fn new(env: &Env) -> Connection {
+    fn new(env: &Env, peer: IpAddr, max_given_up: usize) -> Connection {
         Connection {
             env: env.clone(),
+            peer,
             opened: env.now(),
             active: AtomicUsize::new(0),
             writing: AtomicBool::new(false),
@@ -59,12 +73,14 @@ impl Connection {
             multiplexed: AtomicBool::new(false),
             idle_since: AtomicU64::new(0),
             received: AtomicU64::new(0),
+            given_up: AtomicUsize::new(0),
+            max_given_up,
             signal: AtomicU8::new(CloseSignal::None as u8),
             waker: AtomicWaker::new(),
         }
     }
 
-    fn send(&self, signal: CloseSignal) {
+    pub(super) fn send(&self, signal: CloseSignal) {
         self.signal.fetch_max(signal as u8, Ordering::SeqCst);
         self.waker.wake();
     }
@@ -122,6 +138,20 @@ impl Connection {
         ActiveRequest(self.clone())
     }
 
+    /// Records whether the client has waited for a response. A connection on which it gives up many requests and waits for
+    /// few (HTTP/2 rapid reset) is closed: each of them costs the server more than the client.
+    pub(super) fn set_waited(&self, waited: bool) {
+        if waited {
+            if self.given_up.load(Ordering::Relaxed) > 0 {
+                let fewer = |count: usize| Some(count.saturating_sub(1));
+                let _ = self.given_up.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fewer);
+            }
+        } else if self.given_up.fetch_add(1, Ordering::Relaxed) >= self.max_given_up {
+            tracing::debug!(peer = %self.peer, "a connection on which the client gives up its requests is closed");
+            self.send(CloseSignal::Close);
+        }
+    }
+
     /// Whether there has been a request.
     pub(super) fn has_served(&self) -> bool {
         self.served.load(Ordering::Relaxed)
@@ -173,6 +203,8 @@ pub(super) struct Connections {
 struct Open {
     next: u64,
     all: BTreeMap<u64, Arc<Connection>>,
+    /// The number of connections of each peer.
+    peers: HashMap<IpAddr, usize>,
     /// Connections that are closing: their task has not ended yet.
     going: usize,
 }
@@ -187,22 +219,26 @@ impl Connections {
         })
     }
 
-    /// Registers a new connection; `None` if the limit is reached and no connection is idle.
-    pub(super) fn open(self: &Arc<Connections>) -> Option<Entry> {
+    /// Registers a new connection; `None` if a limit is reached and no connection is idle.
+    pub(super) fn open(self: &Arc<Connections>, peer: IpAddr) -> Option<Entry> {
         let mut open = self.open.lock();
-        if open.all.len() >= self.options.max && !open.close_oldest_idle() {
+        let of_peer = open.peers.get(&peer).copied().unwrap_or_default();
+        if of_peer >= self.options.max_per_peer && !open.close_idle(&self.env, Some(peer))
+            || open.all.len() >= self.options.max && !open.close_idle(&self.env, None)
+        {
             return None;
         }
         let number = open.next;
         open.next += 1;
-        let connection = Arc::new(Connection::new(&self.env));
+        let connection = Arc::new(Connection::new(&self.env, peer, self.options.max_given_up));
         open.all.insert(number, connection.clone());
+        *open.peers.entry(peer).or_default() += 1;
         Some(Entry { connections: self.clone(), number, connection })
     }
 
-    /// Closes the connection that has been idle the longest, to free its resources.
-    pub(super) fn close_oldest_idle(&self) -> bool {
-        self.open.lock().close_oldest_idle()
+    /// Closes an idle connection, to free its resources.
+    pub(super) fn close_idle(&self) -> bool {
+        self.open.lock().close_idle(&self.env, None)
     }
 
     /// Closes connections that have timed out.
@@ -258,17 +294,35 @@ impl Connections {
 }
 
 impl Open {
-    fn close_oldest_idle(&mut self) -> bool {
+    /// Closes an idle connection of a peer, or of the one that has the most.
+    fn close_idle(&mut self, env: &Env, peer: Option<IpAddr>) -> bool {
+        let (peers, now) = (&self.peers, env.now());
         let idle = self.all.iter().filter(|(_, connection)| connection.is_idle());
-        let oldest =
-            idle.min_by_key(|(_, connection)| connection.at(connection.idle_since.load(Ordering::Relaxed)));
-        let Some(number) = oldest.map(|(number, _)| *number) else { return false };
+        let idle = idle.filter(|(_, connection)| peer.is_none_or(|peer| peer == connection.peer));
+        let first = idle.min_by_key(|(_, connection)| {
+            let of_peer = peers.get(&connection.peer).copied().unwrap_or_default();
+            let since = connection.at(connection.idle_since.load(Ordering::Relaxed));
+            let is_useless = !connection.has_served() && now - connection.opened >= FRESH;
+            (Reverse(of_peer), !is_useless, since)
+        });
+        let Some(number) = first.map(|(number, _)| *number) else { return false };
         self.close(number);
         true
     }
 
+    fn remove(&mut self, number: u64) -> Option<Arc<Connection>> {
+        let connection = self.all.remove(&number)?;
+        if let Some(count) = self.peers.get_mut(&connection.peer) {
+            *count -= 1;
+            if *count == 0 {
+                self.peers.remove(&connection.peer);
+            }
+        }
+        Some(connection)
+    }
+
     fn close(&mut self, number: u64) {
-        if let Some(connection) = self.all.remove(&number) {
+        if let Some(connection) = self.remove(number) {
             connection.send(CloseSignal::Close);
             self.going += 1;
         }
@@ -285,7 +339,7 @@ pub(super) struct Entry {
 impl Drop for Entry {
     fn drop(&mut self) {
         let mut open = self.connections.open.lock();
-        if open.all.remove(&self.number).is_none() {
+        if open.remove(self.number).is_none() {
             open.going = open.going.saturating_sub(1);
         }
         drop(open);

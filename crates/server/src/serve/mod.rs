@@ -4,6 +4,10 @@ mod answer;
 mod connections;
 mod guarded;
 #[cfg(feature = "tls")]
+mod sni;
+#[cfg(feature = "tls")]
+mod suites;
+#[cfg(feature = "tls")]
 mod tls;
 
 use std::{
@@ -24,12 +28,16 @@ use hyper_util::{
 use k1s_env::{Env, Instant, Sleep};
 use tokio::net::TcpListener;
 
-use crate::{ApiServer, limits::ConnectionOptions};
+use crate::{ApiServer, audit::Remote, limits::ConnectionOptions};
 use answer::{ConnectionService, StreamExecutor};
 use connections::{CloseSignal, Connections};
 use guarded::Guarded;
 #[cfg(feature = "tls")]
-pub use tls::ServedCertificate;
+pub use sni::NamedCertificate;
+#[cfg(feature = "tls")]
+pub use suites::{TlsNameError, TlsProtocol, TlsVersion};
+#[cfg(feature = "tls")]
+pub use tls::{ClientTrust, ServedCertificate, TlsOptions};
 
 /// A bound address, with or without TLS.
 pub struct Listener {
@@ -65,6 +73,9 @@ impl Listener {
 const REJECTION_LOG_INTERVAL: Duration = Duration::from_secs(10);
 /// Delay after a failed accept.
 const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(20);
+/// Maximum size of the part of an HTTP/2 response that waits to be sent: a client may have many responses that it does not
+/// read. Two frames, so that the next one is ready when one is sent.
+const SEND_BUFFER_BYTES: usize = 2 * answer::MAX_FRAME_BYTES;
 /// Time for a closing connection to notify its client.
 const CLOSE_GRACE: Duration = Duration::from_secs(1);
 
@@ -97,8 +108,8 @@ async fn accept_loop(server: ApiServer, listener: Listener) -> io::Result<()> {
                 continue;
             }
         };
-        let stream = match accepted {
-            Ok((stream, _)) => stream,
+        let (stream, address) = match accepted {
+            Ok(accepted) => accepted,
             // The client disconnected before the accept.
             Err(error) if matches!(error.kind(), ConnectionAborted | ConnectionReset | Interrupted) => {
                 continue;
@@ -106,29 +117,42 @@ async fn accept_loop(server: ApiServer, listener: Listener) -> io::Result<()> {
             Err(error) => {
                 // Out of file descriptors, or of memory.
                 rejections.warn(&env, &error);
-                connections.close_oldest_idle();
+                connections.close_idle();
                 env.sleep(ACCEPT_RETRY_DELAY).await;
                 continue;
             }
         };
-        let Some(entry) = connections.open() else {
+        let Some(entry) = connections.open(address.ip()) else {
             rejections.warn(
                 &env,
-                &format_args!("the limit of {} connections is reached, and none is idle", options.max),
+                &format_args!(
+                    "the limit of {} connections, or of {} for {}, is reached, and none is idle",
+                    options.max,
+                    options.max_per_peer,
+                    address.ip()
+                ),
             );
             continue;
         };
         let _ = stream.set_nodelay(true);
         let stream = Guarded::new(&env, stream, entry.connection.clone(), options.write_timeout);
         #[cfg(feature = "tls")]
-        let acceptor = listener.tls.as_ref().map(ServedCertificate::acceptor);
-        let service = ConnectionService { server: server.clone(), connection: entry.connection.clone() };
+        let tls = listener.tls.as_ref().map(ServedCertificate::current);
+        #[cfg_attr(not(feature = "tls"), expect(unused_mut, reason = "certificates come with TLS"))]
+        let mut service = ConnectionService {
+            server: server.clone(),
+            connection: entry.connection.clone(),
+            peer: None,
+            remote: Remote(address.ip()),
+        };
         let (http, task_env) = (http.clone(), env.clone());
         let task = env.spawn("connection", async move {
             let _entry = entry;
             #[cfg(feature = "tls")]
-            if let Some(acceptor) = acceptor {
-                let Some(stream) = tls::accept(acceptor, stream, &service.connection).await else { return };
+            if let Some(tls) = tls {
+                let accepted = tls::accept(tls.acceptor(), stream, &service.connection).await;
+                let Some(stream) = accepted else { return };
+                service.peer = tls.peer(&task_env, &stream).map(Arc::new);
                 return serve_connection(&task_env, service, &http, stream).await;
             }
             serve_connection(&task_env, service, &http, stream).await;
@@ -159,6 +183,7 @@ fn protocols(env: &Env, options: &ConnectionOptions) -> auto::Builder<StreamExec
         .timer(TokioTimer::new())
         .max_concurrent_streams(options.max_streams)
         .max_header_list_size(options.max_header_bytes)
+        .max_send_buf_size(SEND_BUFFER_BYTES)
         .keep_alive_interval(Some(Duration::from_secs(30)));
     http
 }

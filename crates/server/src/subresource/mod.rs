@@ -15,7 +15,7 @@ pub(crate) async fn handle(cx: &Cx) -> Result<Response<Body>, Error> {
     let verb = Verb::of_resource(&cx.method, false);
     let sub = cx.resource.subresources.iter().find(|sub| sub.name == cx.subresource);
     if sub.is_some_and(|sub| !sub.verbs.contains(&verb)) {
-        return Err(Status::method_not_allowed().into());
+        return Err(cx.resource.not_allowed(verb).into());
     }
     match (&*cx.resource.kind, &*cx.subresource) {
         (_, "scale") => scale::handle(cx).await,

@@ -9,10 +9,12 @@ use k1s_object::{
 use serde_json::{Value, json};
 
 use crate::{
+    admission::Admission,
     body::Body,
     context::Cx,
     delete,
     errors::Error,
+    hooks::Operation,
     input,
     objectmeta::meta_text,
     parts::Part,
@@ -44,6 +46,9 @@ pub(super) async fn bind(cx: &Cx) -> Result<Response<Body>, Error> {
         ))
         .into());
     }
+    let mut admission = Admission::begin_own(cx, Operation::Create, BINDING, options.dry_run).await?;
+    admission.admit_own(&mut binding, None).await?;
+    let name = if cx.name.is_empty() { meta_text(&binding, "name") } else { &cx.name };
     let errors = rules::validate_binding(&binding);
     if !errors.is_empty() {
         let texts: Vec<String> = errors.iter().map(ToString::to_string).collect();
@@ -80,7 +85,9 @@ async fn update(
 /// Deletes a pod, if the budgets allow it.
 pub(super) async fn evict(cx: &Cx) -> Result<Response<Body>, Error> {
     let options = cx.write_options("CreateOptions")?;
-    let eviction = input::other(cx, EVICTION, options.field_validation)?;
+    let mut eviction = input::other(cx, EVICTION, options.field_validation)?;
+    let mut admission = Admission::begin_own(cx, Operation::Create, EVICTION, options.dry_run).await?;
+    admission.admit_own(&mut eviction, None).await?;
     policy::validate_eviction(&eviction, &cx.name)?;
     let stored = cx.tenant.get(&cx.key()).await?.ok_or_else(|| cx.not_found())?;
     let pod = cx.read(&stored)?;
@@ -163,8 +170,42 @@ pub(super) async fn log(cx: &Cx) -> Result<Response<Body>, Error> {
     }
 }
 
+/// Asks webhooks and policies of users about a connection, whose options are the query.
+async fn admit_connection(cx: &Cx) -> Result<(), Error> {
+    let Some(sub) = cx.resource.subresources.iter().find(|sub| sub.name == cx.subresource) else {
+        return Ok(());
+    };
+    let kind = GroupVersionKind::new(&*sub.group, &*sub.version, &*sub.kind);
+    let mut admission = Admission::begin_own(cx, Operation::Connect, kind, false).await?;
+    if !admission.is_seen_by_users() {
+        return Ok(());
+    }
+    let mut options = json!({});
+    for flag in ["stdin", "stdout", "stderr", "tty"] {
+        if cx.query.flag(flag) {
+            options[flag] = true.into();
+        }
+    }
+    for text in ["container", "path"] {
+        if let Some(value) = cx.query.find(text) {
+            options[text] = value.into();
+        }
+    }
+    let command: Vec<&str> = cx.query.all("command").collect();
+    if !command.is_empty() {
+        options["command"] = command.into();
+    }
+    let ports = cx.query.all("ports").filter_map(|port| port.parse::<i64>().ok());
+    let ports: Vec<i64> = ports.collect();
+    if !ports.is_empty() {
+        options["ports"] = ports.into();
+    }
+    admission.admit_own(&mut options, None).await
+}
+
 /// Exec, attach, port-forward and proxy: there is no kubelet to connect to.
 pub(super) async fn connect(cx: &Cx) -> Result<Response<Body>, Error> {
+    admit_connection(cx).await?;
     let pod = find(cx).await?;
     if matches!(&*cx.subresource, "exec" | "attach") {
         container(cx, &pod)?;
@@ -177,6 +218,7 @@ pub(super) async fn connect(cx: &Cx) -> Result<Response<Body>, Error> {
 
 /// The proxy of a node or a service (`name`, `name:port` or `scheme:name:port`): there is nothing to connect to.
 pub(super) async fn proxy(cx: &Cx) -> Result<Response<Body>, Error> {
+    admit_connection(cx).await?;
     let words: Vec<&str> = cx.name.split(':').collect();
     let name = match words.as_slice() {
         [name] | [name, _] | [_, name, _] => *name,

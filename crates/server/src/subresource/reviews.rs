@@ -5,16 +5,17 @@ use k1s_kinds::rules::{authentication, authorization};
 use k1s_object::{
     Status,
     field::Check,
-    selector::{FieldSelector, LabelSelector},
+    selector::{FieldRequirement, FieldSelector, LabelRequirement, LabelSelector, Operator},
 };
 use serde_json::{Map, Value, json};
 
 use crate::{
     auth::{self, Refusal},
-    authz::{Attributes, Target},
+    authz::{Attributes, Selection, Target},
     body::Body,
+    bootstrap,
     context::Cx,
-    errors::Error,
+    errors::{Error, aggregate},
     identity::User,
     input, managed,
     objectmeta::metadata_mut,
@@ -32,6 +33,7 @@ pub(super) async fn create(cx: &Cx) -> Result<Response<Body>, Error> {
     write::check_namespace(cx, &mut review)?;
     managed::on_create(cx, &mut review);
     managed::expand(&mut review);
+    cx.resource.finish(&mut review);
     let status = match &*cx.resource.kind {
         "TokenReview" => {
             authentication::validate_token_review(&review)?;
@@ -46,22 +48,27 @@ pub(super) async fn create(cx: &Cx) -> Result<Response<Body>, Error> {
         "SelfSubjectRulesReview" => {
             authorization::validate_self_subject_rules_review(&review)?;
             let namespace = review["spec"]["namespace"].as_str().unwrap_or_default();
+            bootstrap::ensure_policy(&cx.tenant).await?;
             let allowed = cx.tenant.shared.authorizer.rules(&cx.tenant, &cx.user, namespace).await;
             review = json!({"metadata": {}, "spec": {}});
-            json!({"resourceRules": allowed.resources, "nonResourceRules": allowed.paths,
-                "incomplete": allowed.incomplete})
+            let mut status = json!({"resourceRules": allowed.resources, "nonResourceRules": allowed.paths,
+                "incomplete": allowed.incomplete});
+            if !allowed.error.is_empty() {
+                status["evaluationError"] = allowed.error.into();
+            }
+            status
         }
         "SelfSubjectAccessReview" => {
             validate(&review, authorization::validate_self_subject_access_review)?;
-            access(cx, &cx.user, &review["spec"]).await
+            access(cx, &cx.user, &review["spec"]).await?
         }
         "SubjectAccessReview" => {
             validate(&review, authorization::validate_subject_access_review)?;
-            access(cx, &subject(&review["spec"]), &review["spec"]).await
+            access(cx, &subject(&review["spec"]), &review["spec"]).await?
         }
         "LocalSubjectAccessReview" => {
             validate(&review, authorization::validate_local_subject_access_review)?;
-            access(cx, &subject(&review["spec"]), &review["spec"]).await
+            access(cx, &subject(&review["spec"]), &review["spec"]).await?
         }
         _ => return Err(Status::method_not_allowed().into()),
     };
@@ -104,9 +111,9 @@ async fn token(cx: &Cx, spec: &Value) -> Result<Value, Error> {
             let info = authentication::self_subject_review(&user.name, &user.uid, &user.groups, &user.extra);
             Ok(json!({"authenticated": true, "user": info["userInfo"], "audiences": audiences}))
         }
-        Err(Refusal::Unknown) => Ok(json!({"user": {}, "error": "invalid bearer token"})),
-        Err(Refusal::Wrong(why)) => {
-            Ok(json!({"user": {}, "error": format!("[invalid bearer token, {why}]")}))
+        Err(Refusal::Rejected(why)) => {
+            let errors = [vec!["invalid bearer token".to_owned()], why].concat();
+            Ok(json!({"user": {}, "error": aggregate(&errors)}))
         }
         Err(Refusal::Failed(status)) => Err(status.into()),
     }
@@ -124,7 +131,8 @@ fn subject(spec: &Value) -> User {
 }
 
 /// Whether a user may perform an action.
-async fn access(cx: &Cx, user: &User, spec: &Value) -> Value {
+async fn access(cx: &Cx, user: &User, spec: &Value) -> Result<Value, Error> {
+    bootstrap::ensure_policy(&cx.tenant).await?;
     let resource = &spec["resourceAttributes"];
     let (asked, target) = if resource.is_null() {
         let path = &spec["nonResourceAttributes"];
@@ -134,15 +142,59 @@ async fn access(cx: &Cx, user: &User, spec: &Value) -> Value {
             ["group", "resource", "subresource", "namespace", "name"].map(|field| text(resource, field));
         (resource, Target::Resource { group, resource: name, subresource, namespace, name: object })
     };
-    let wanted = Attributes { verb: Verb::named(text(asked, "verb")), target };
+    let (fields, labels) = (field_requirements(resource), label_requirements(resource));
+    let wanted = Attributes {
+        version: text(resource, "version"),
+        selection: Selection::Required { fields: &fields, labels: &labels },
+        ..Attributes::new(Verb::named(text(asked, "verb")), target)
+    };
     let decision = cx.tenant.shared.authorizer.authorize(Some(&cx.tenant), user, &wanted).await;
     let mut status = json!({"allowed": decision.allowed});
-    for (field, text) in [("reason", decision.reason), ("evaluationError", selector_errors(resource))] {
+    if decision.denied {
+        status["denied"] = true.into();
+    }
+    let problems = [decision.problem(), selector_errors(resource)];
+    let problems: Vec<String> = problems.into_iter().filter(|problem| !problem.is_empty()).collect();
+    for (field, text) in [("reason", decision.reason), ("evaluationError", problems.join("; "))] {
         if !text.is_empty() {
             status[field] = text.into();
         }
     }
-    status
+    Ok(status)
+}
+
+/// What the fields of the objects in question are; what cannot be parsed is ignored.
+fn field_requirements(resource: &Value) -> Vec<FieldRequirement> {
+    let selector = &resource["fieldSelector"];
+    let sent = FieldSelector::parse(text(selector, "rawSelector")).unwrap_or_default();
+    let list = selector["requirements"].as_array().into_iter().flatten().filter_map(|one| {
+        let negated = match text(one, "operator") {
+            "In" => false,
+            "NotIn" => true,
+            _ => return None,
+        };
+        let [value] = one["values"].as_array()?.as_slice() else { return None };
+        let value = value.as_str()?.to_owned();
+        Some(FieldRequirement { field: text(one, "key").to_owned(), value, negated })
+    });
+    sent.requirements().iter().cloned().chain(list).collect()
+}
+
+/// The same for labels.
+fn label_requirements(resource: &Value) -> Vec<LabelRequirement> {
+    let selector = &resource["labelSelector"];
+    let sent = LabelSelector::parse(text(selector, "rawSelector")).unwrap_or_default();
+    let list = selector["requirements"].as_array().into_iter().flatten().filter_map(|one| {
+        let operator = match text(one, "operator") {
+            "In" => Operator::In,
+            "NotIn" => Operator::NotIn,
+            "Exists" => Operator::Exists,
+            "DoesNotExist" => Operator::DoesNotExist,
+            _ => return None,
+        };
+        LabelRequirement::new(text(one, "key"), operator, texts(&one["values"])).ok()
+    });
+    sent.requirements().iter().cloned().chain(list).collect()
 }
 
 /// The message about selectors that cannot be parsed and are ignored.

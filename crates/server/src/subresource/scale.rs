@@ -6,10 +6,13 @@ use k1s_object::{FieldError, Status, field::quote, gvk::GroupVersionKind};
 use serde_json::{Value, json};
 
 use crate::{
+    admission::Admission,
     apply,
     body::Body,
     context::{Cx, FieldValidation},
+    conversion,
     errors::Error,
+    hooks::Operation,
     input, managed,
     objectmeta::{meta_text, metadata_mut},
     parts::Part,
@@ -25,6 +28,7 @@ pub(super) async fn handle(cx: &Cx) -> Result<Response<Body>, Error> {
     match cx.method {
         Method::GET => {
             let stored = cx.tenant.get(&cx.key()).await?.ok_or_else(|| cx.not_found())?;
+            let stored = conversion::one(cx, stored).await?;
             let scale = scale_of(cx, &cx.read(&stored)?, NO_REPLICAS)?;
             if let (Some(path), true) = (replicas_path(cx), scale["spec"]["replicas"] == NO_REPLICAS) {
                 return Err(Status::internal(format!(
@@ -103,6 +107,10 @@ async fn store(
     change: &(dyn Fn(&Value) -> Result<Value, Error> + Sync),
     dry_run: bool,
 ) -> Result<Response<Body>, Error> {
+    let mut admission = Admission::begin_own(cx, Operation::Update, SCALE, dry_run).await?;
+    if admission.is_seen_by_users() {
+        return store_admitted(cx, &mut admission, change, dry_run).await;
+    }
     // A Scale may omit the resourceVersion, even if its parent's kind requires one.
     let update = Update {
         part: Part::Main,
@@ -114,6 +122,48 @@ async fn store(
     };
     let updated = write::update(cx, &update).await?;
     Ok(respond::other(cx, 200, &scale_of(cx, &updated.written.value(cx)?, 0)?)?)
+}
+
+/// Maximum attempts of an update that webhooks look at and that conflicts with other writes; then 409.
+const ADMITTED_ATTEMPTS: usize = 100;
+
+/// [`store`] for a Scale that webhooks or policies of users look at: they are asked about one state of the object, and asked
+/// again if another write has changed it.
+async fn store_admitted(
+    cx: &Cx,
+    admission: &mut Admission<'_>,
+    change: &(dyn Fn(&Value) -> Result<Value, Error> + Sync),
+    dry_run: bool,
+) -> Result<Response<Body>, Error> {
+    for _ in 0..ADMITTED_ATTEMPTS {
+        let stored = cx.tenant.get(&cx.key()).await?.ok_or_else(|| cx.not_found())?;
+        let shown = conversion::one(cx, stored.clone()).await?;
+        let old = cx.read_to_write(&shown)?;
+        let new = change(&old)?;
+        let mut scale = scale_of(cx, &new, NO_REPLICAS)?;
+        admission.admit_own(&mut scale, Some(&scale_of(cx, &old, 0)?)).await?;
+        let admitted = with_scale(cx, &new, &scale)?;
+        let seen = stored.revision;
+        let update = Update {
+            part: Part::Main,
+            dry_run,
+            change: &|_, current| match current {
+                Some(current) if current.revision == seen => Ok(Some(admitted.clone())),
+                _ => Err(Error::Taken),
+            },
+            uid_is_precondition: false,
+            create: false,
+            track_owners: false,
+        };
+        match write::update(cx, &update).await {
+            Err(Error::Taken) => {}
+            updated => {
+                let written = updated?.written;
+                return Ok(respond::other(cx, 200, &scale_of(cx, &written.value(cx)?, 0)?)?);
+            }
+        }
+    }
+    Err(write::modified(cx).into())
 }
 
 const SCALE: GroupVersionKind<&str> = GroupVersionKind::new("autoscaling", "v1", "Scale");

@@ -10,10 +10,12 @@ use k1s_object::{
 use serde_json::{Value, json};
 
 use crate::{
+    admission::Admission,
     auth::{self, Bound, Grant},
     body::Body,
     context::Cx,
     errors::Error,
+    hooks::Operation,
     identity::ObjectRef,
     input, managed,
     objectmeta::{meta_text, metadata_mut},
@@ -41,6 +43,8 @@ pub(super) async fn create(cx: &Cx) -> Result<Response<Body>, Error> {
         expected.kind,
         &mut request,
     );
+    let mut admission = Admission::begin_own(cx, Operation::Create, expected, options.dry_run).await?;
+    admission.admit_own(&mut request, None).await?;
     authentication::validate_token_request_names(&request, &cx.namespace, &cx.name)?;
     let account = auth::find(&cx.tenant, "serviceaccounts", &cx.namespace, &cx.name).await?;
     let account = account.ok_or_else(|| cx.not_found())?;
@@ -54,14 +58,25 @@ pub(super) async fn create(cx: &Cx) -> Result<Response<Body>, Error> {
     authentication::check_token_request(&request)?;
     let own = auth::audiences(&cx.tenant.shared);
     let asked: Vec<String> = texts(&request["spec"]["audiences"]);
-    let audiences = if asked.is_empty() { own.clone() } else { asked };
+    let audiences = if asked.is_empty() { own.to_vec() } else { asked };
     let bound = match request["spec"].get("boundObjectRef").filter(|bound| !bound.is_null()) {
         Some(reference) => Some(bind(cx, reference).await?),
         None => None,
     };
-    let seconds = request["spec"]["expirationSeconds"].as_i64().unwrap_or(3600);
+    let options = &cx.tenant.options().authentication.service_accounts;
+    let asked = request["spec"]["expirationSeconds"].as_i64().unwrap_or(3600);
+    let seconds = match options.max_expiration.and_then(|max| i64::try_from(max.as_secs()).ok()) {
+        Some(max) if asked > max => {
+            cx.warn(format!("requested expiration of {asked} seconds shortened to {max} seconds"));
+            max
+        }
+        _ => asked,
+    };
     let ours = audiences.iter().all(|audience| own.contains(audience));
-    let extended = matches!(bound, Some(Bound::Pod(..))) && seconds == WARN_ONLY_SECONDS && ours;
+    let extended = options.extend_expiration
+        && matches!(bound, Some(Bound::Pod(..)))
+        && seconds == WARN_ONLY_SECONDS
+        && ours;
     let now = crate::time::now(cx.tenant.env());
     let grant = Grant {
         namespace: &cx.namespace,
@@ -71,7 +86,8 @@ pub(super) async fn create(cx: &Cx) -> Result<Response<Body>, Error> {
         seconds: if extended { EXTENDED_SECONDS } else { seconds },
         warn_after: extended.then_some(seconds),
     };
-    let token = auth::issue(&cx.tenant, grant).await?;
+    let (token, id) = auth::issue(&cx.tenant, grant).await?;
+    cx.audit(|trail| trail.annotate("authentication.kubernetes.io/issued-credential-id", id));
     let expires = now.saturating_add(SignedDuration::from_secs(seconds)).unwrap_or(now);
     let meta = metadata_mut(&mut request);
     meta.insert("name".into(), cx.name.as_str().into());

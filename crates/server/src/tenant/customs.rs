@@ -122,6 +122,11 @@ impl Customs {
         self.newest(tenant).await
     }
 
+    /// The revision up to which the definitions are known.
+    pub(crate) fn reached(&self) -> Revision {
+        Revision::new(self.served.load().revision.load(Ordering::Relaxed))
+    }
+
     /// The snapshot at the store's newest revision: a resource may just have been defined by another replica.
     async fn newest(&self, tenant: &Arc<Tenant>) -> Result<Arc<Served>, Status> {
         self.refreshing.call(|| async { self.reach(tenant, tenant.revision().await?).await }).await?;

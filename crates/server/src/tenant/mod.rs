@@ -3,11 +3,14 @@
 //! In the store it is a key prefix; in memory, the caches of resources that are listed or watched and the custom
 //! resources it serves.
 
+pub(crate) mod apis;
 mod counts;
 pub(crate) mod customs;
+mod registrations;
 
 use std::{
     collections::HashMap,
+    fmt,
     sync::{
         Arc,
         atomic::{AtomicBool, AtomicU64, Ordering},
@@ -22,20 +25,26 @@ use k1s_store::{Action, Error as StoreError, Precondition, Revision, Store, Txn}
 use parking_lot::{Mutex, RwLock};
 use tokio_util::sync::CancellationToken;
 
-use self::{counts::Counts, customs::Customs};
+use self::{apis::ApiRegistry, counts::Counts, customs::Customs, registrations::Registrations};
 use crate::{
-    authz::Authorizer,
+    authz::{Attributes, Authorizer},
     cache::{Cache, Known},
     capacity::Capacity,
     catalog::Catalog,
+    converted::Memory,
     documents::{Document, Documents, Key},
     errors::{self, Error},
-    identity::TokenSigner,
+    fairness::{self, Flow, Flows},
+    identity::{Authenticators, TokenSigner, User},
     keys::{self, mark_key},
+    node_graph::NodeGraph,
     options::{ServerOptions, TenantEvent},
     probe::Probe,
+    rbac::{self, Index, Policies},
     resource::Resource,
+    services::Forwarder,
     stored::{Stored, Unreadable},
+    webhook::Caller,
 };
 
 /// State shared by all tenants of a server.
@@ -45,13 +54,22 @@ pub(crate) struct Shared {
     pub(crate) options: ServerOptions,
     pub(crate) catalog: Catalog,
     pub(crate) metrics: crate::metrics::Metrics,
+    /// Records requests; `None` if nothing is to be recorded.
+    pub(crate) audit: Option<Arc<crate::audit::Auditor>>,
     pub(crate) capacity: Capacity,
     pub(crate) authorizer: Arc<dyn Authorizer<Arc<Tenant>>>,
+    pub(crate) authenticators: Authenticators,
     pub(crate) signer: TokenSigner,
     pub(crate) documents: Documents,
     /// Revisions that admission assumes; a transaction that conflicts corrects them.
     pub(crate) known: Known,
     pub(crate) probe: Probe,
+    /// Objects that webhooks have converted.
+    pub(crate) converted: Memory,
+    /// Calls webhooks.
+    pub(crate) caller: Caller,
+    /// Sends requests to aggregated APIs.
+    pub(crate) forwarder: Forwarder,
     pub(crate) stop: CancellationToken,
 }
 
@@ -65,6 +83,21 @@ pub(crate) struct Tenant {
     /// therefore share a cache.
     caches: RwLock<HashMap<GroupVersionResource, Arc<Cache>>>,
     pub(crate) customs: Customs,
+    /// The group versions that other servers serve.
+    pub(crate) api_registry: ApiRegistry,
+    /// Its roles and bindings.
+    pub(crate) policies: Policies,
+    /// Its flow schemas and priority levels.
+    pub(crate) flows: Flows,
+    /// Whether the authorities of clients have been published in it.
+    #[cfg(feature = "tls")]
+    pub(crate) trust_is_published: AtomicBool,
+    /// What the pods of its nodes use.
+    pub(crate) nodes: NodeGraph,
+    /// The mode in which each user has last impersonated another one.
+    pub(crate) impersonations: Mutex<HashMap<String, usize>>,
+    /// What is registered for admission.
+    registrations: Registrations,
     /// Object counts, for metrics.
     pub(crate) counts: Counts,
     /// Held while a document of this tenant is built.
@@ -90,12 +123,23 @@ pub(crate) const VERIFY_SOON_INTERVAL: Duration = Duration::from_secs(1);
 /// Maximum operations of a tenant's transaction; one more checks its mark.
 pub(crate) const MAX_OPS: usize = k1s_store::limits::MAX_OPS - 1;
 
-/// The resources that admission, and the entrance to projects, read from caches without checking the store's revision. To read this server's own writes,
-/// their caches are notified of them.
-const ADMISSION_READS: [&str; 6] = [
+/// The objects that are registered for admission; their cache is apart ([`Registrations`]).
+const REGISTRATIONS: &str = "admissionregistration.k8s.io/";
+
+/// The resources that authorization, fairness, admission, aggregation and the entrance to projects read from caches without checking
+/// the store's revision. To read this server's own writes, their caches are notified of them.
+const ADMISSION_READS: [&str; 14] = [
+    REGISTRATIONS,
+    "apiregistration.k8s.io/apiservices/",
     "core/limitranges/",
+    "flowcontrol.apiserver.k8s.io/flowschemas/",
+    "flowcontrol.apiserver.k8s.io/prioritylevelconfigurations/",
     "networking.k8s.io/ingressclasses/",
     "node.k8s.io/runtimeclasses/",
+    "rbac.authorization.k8s.io/clusterrolebindings/",
+    "rbac.authorization.k8s.io/clusterroles/",
+    "rbac.authorization.k8s.io/rolebindings/",
+    "rbac.authorization.k8s.io/roles/",
     "resourcemanager.miloapis.com/projects/",
     "scheduling.k8s.io/priorityclasses/",
     "storage.k8s.io/storageclasses/",
@@ -112,6 +156,14 @@ impl Tenant {
             shared,
             caches: RwLock::default(),
             customs: Customs::default(),
+            api_registry: ApiRegistry::default(),
+            policies: Policies::default(),
+            flows: Flows::default(),
+            #[cfg(feature = "tls")]
+            trust_is_published: AtomicBool::new(false),
+            nodes: NodeGraph::default(),
+            impersonations: Mutex::default(),
+            registrations: Registrations::default(),
             counts: Counts::default(),
             building: Arc::default(),
             mark_key: mark_key(name),
@@ -208,6 +260,38 @@ impl Tenant {
         caches.entry(key).or_insert_with(start).clone()
     }
 
+    /// Reads the policy: all roles and bindings.
+    pub(crate) async fn read_policy<T>(&self, read: impl Fn(&Index) -> T) -> Result<T, Status> {
+        let at = self.policies.newest(&**self.store()).await?;
+        if let Some(found) = self.policies.try_read(at, &read) {
+            return Ok(found);
+        }
+        let mut caches = Vec::with_capacity(rbac::RESOURCES.len());
+        for plural in rbac::RESOURCES {
+            let resource = GroupVersionResource::new(rbac::GROUP, "v1", plural);
+            caches.push(self.cache(&*self.shared.catalog.require(resource)?));
+        }
+        self.policies.read(caches, at, read).await
+    }
+
+    /// The flow of a request. `is_trusted`: by the server's administrators, who need no seat.
+    pub(crate) async fn flow(&self, user: &User, wanted: &Attributes<'_>, is_trusted: bool) -> Flow {
+        let fairness = &self.shared.capacity.fairness;
+        if is_trusted {
+            return self.flows.classify_exempt(fairness, user, wanted);
+        }
+        let load = || {
+            let gvr = |plural| GroupVersionResource::new(fairness::GROUP, "v1", plural);
+            let caches = fairness::RESOURCES
+                .iter()
+                .map(|plural| Ok(self.cache(&*self.shared.catalog.require(gvr(plural))?)));
+            caches.collect()
+        };
+        let flow = self.flows.classify(fairness, load, user, wanted).await;
+        // The server's own tenant divides the server; any other one divides only what it may use.
+        if self.name == self.shared.options.default_tenant { flow.trust() } else { flow }
+    }
+
     /// Drops the caches of a resource whose objects are gone, or are decoded differently from now on.
     pub(crate) fn forget_caches(&self, group: &str, plural: &str) {
         self.caches.write().retain(|key, _| key.group != group || key.resource != plural);
@@ -268,6 +352,10 @@ impl Tenant {
             self.shared.known.correct(key, value);
             return;
         }
+        let rest = key.strip_prefix(self.prefix.as_bytes()).unwrap_or_default();
+        if rest.starts_with(REGISTRATIONS.as_bytes()) {
+            self.registrations.note_write(revision);
+        }
         for cache in self.caches.read().values().filter(|cache| key.starts_with(cache.prefix())) {
             cache.note_write(revision);
         }
@@ -304,9 +392,18 @@ impl Tenant {
         self.stop.is_cancelled() && !self.shared.stop.is_cancelled()
     }
 
+    /// Logs that work beside requests has failed. Not when the tenant or the server is ending: then it is no longer wanted, or
+    /// the next start does it.
+    pub(crate) fn warn_of(&self, error: &impl fmt::Display, failed: impl fmt::Display) {
+        if !self.stop.is_cancelled() {
+            tracing::warn!(tenant = self.name, %error, "{failed}");
+        }
+    }
+
     /// Ends its watches and tasks, after it was deleted.
     pub(crate) fn end(&self) {
         self.stop.cancel();
+        self.registrations.clear();
         self.caches.write().clear();
     }
 

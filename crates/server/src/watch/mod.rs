@@ -17,7 +17,7 @@ use crate::{
     body::Body,
     cache::{Cache, Event, Snapshot, Took},
     context::{Cx, invalid_options},
-    errors,
+    conversion, errors,
     metrics::Gauge,
     negotiate::{Form, Media},
     resource::Source,
@@ -261,7 +261,11 @@ impl Watcher {
                 return None;
             }
             if self.initial.is_some() {
-                if let Some(chunk) = self.next_initial() {
+                let chunk = match self.cx.resource.has_webhook() {
+                    true => self.next_converted().await,
+                    false => self.next_initial(),
+                };
+                if let Some(chunk) = chunk {
                     return Some((chunk, true));
                 }
                 // None of many objects was selected: let other tasks run.
@@ -278,7 +282,7 @@ impl Watcher {
             match self.cache.ring(|ring| ring.take(self.position, BATCH)) {
                 Took::Events(events, position) => {
                     self.position = position;
-                    if let Some(chunk) = self.encode(&events) {
+                    if let Some(chunk) = self.convert_and_encode(events).await {
                         return Some((chunk, true));
                     }
                 }
@@ -352,6 +356,56 @@ impl Watcher {
         (!out.is_empty()).then(|| out.into())
     }
 
+    /// The same for a resource with a conversion webhook. If it fails, the watch ends with an ERROR event: the client starts
+    /// again where it was, and misses nothing.
+    async fn next_converted(&mut self) -> Option<Bytes> {
+        let initial = self.initial.as_mut()?;
+        let Some(start) = initial.next.take() else {
+            let announce = initial.announce_end;
+            self.initial = None;
+            return announce.then(|| self.encoder.bookmark(&self.cx, self.revision, true));
+        };
+        let (mut found, mut bytes) = (Vec::new(), 0);
+        for entry in initial.snapshot.entries.under(&self.scope.prefix, &start).take(self.scope.max) {
+            if found.len() == SCANNED || bytes >= BATCH_BYTES {
+                initial.next = Some(entry.key.clone());
+                break;
+            }
+            bytes += entry.stored.len();
+            found.push(entry.clone());
+        }
+        let cx = self.cx.clone();
+        let converted = tokio::select! {
+            converted = conversion::entries(&cx, &self.cache, found) => converted,
+            () = cx.tenant.stop.cancelled() => return None,
+        };
+        let entries = converted.map_err(|status| self.fail(status)).ok()?;
+        let mut out = Vec::new();
+        for entry in entries.iter().filter(|entry| self.selection.matches(entry)) {
+            self.encoder.write(&self.cx, &mut out, WatchEventType::Added, &entry.stored);
+        }
+        (!out.is_empty()).then(|| out.into())
+    }
+
+    fn fail(&mut self, status: Status) {
+        self.initial = None;
+        self.encoder.fail(status);
+    }
+
+    /// The selected ones of these events in the version of the request, as one chunk.
+    async fn convert_and_encode(&mut self, events: Vec<Arc<Event>>) -> Option<Bytes> {
+        if !self.cx.resource.has_webhook() {
+            return self.encode(&events);
+        }
+        let cx = self.cx.clone();
+        let converted = tokio::select! {
+            converted = conversion::events(&cx, &self.cache, events, &self.scope.prefix) => converted,
+            () = cx.tenant.stop.cancelled() => return None,
+        };
+        let events = converted.map_err(|status| self.fail(status)).ok()?;
+        self.encode(&events)
+    }
+
     /// The next chunk from the store's history; `None` if none of its events is selected.
     async fn next_of_history(&mut self) -> Option<Bytes> {
         let history = self.history.as_mut()?;
@@ -382,7 +436,7 @@ impl Watcher {
                         new.map(Arc::new),
                     )));
                 }
-                self.encode(&events)
+                self.convert_and_encode(events).await
             }
             Some(Err(error)) => {
                 self.history = None;

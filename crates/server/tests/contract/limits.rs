@@ -1,4 +1,4 @@
-//! Limits: the size of bodies, requests in flight, selectors, depth.
+//! Limits: the size of bodies, selectors, depth.
 
 use std::{convert::Infallible, sync::Arc, time::Duration};
 
@@ -41,46 +41,6 @@ async fn a_body_over_three_mebibytes_is_rejected() {
     // A body within the limit may still be too large for the kind.
     let body = json!({"metadata": {"name": "big"}, "data": {"text": "x".repeat(2 << 20)}});
     assert_eq!(client.call("POST", MAPS, body).await.0, 422);
-}
-
-#[tokio::test]
-async fn requests_over_the_in_flight_limit_get_429() {
-    let mut options = ServerOptions::default();
-    options.max_in_flight = 1;
-    options.limits.reserved_in_flight = 0;
-    options.future_revision_patience = common::HANG;
-    let env = Env::system();
-    let client = common::client(&common::server_with(&env, Arc::new(MemoryStore::default()), options).await);
-    let mut server = client.server.clone();
-    let slow = env.spawn("slow request", async move {
-        let path = format!("{MAPS}/some?resourceVersion=1000000");
-        let request = Request::get(path).body(http_body_util::Empty::<Bytes>::new()).unwrap();
-        server.call(request).await.unwrap().status().as_u16()
-    });
-    common::eventually("the request has its place", || async {
-        client
-            .send("GET", "/metrics", &[], "")
-            .await
-            .text()
-            .contains("\napiserver_current_inflight_requests 1\n")
-    })
-    .await;
-    let answer = client.send("GET", MAPS, &[], "").await;
-    assert_eq!((answer.status, answer.header("retry-after")), (429, "1"));
-    let body = answer.json();
-    assert_eq!((&body["reason"], &body["code"]), (&json!("TooManyRequests"), &json!(429)));
-    assert_eq!(body["message"], "Too many requests, please try again later.");
-    assert_eq!(body["details"]["retryAfterSeconds"], 1);
-    // Watches, health and discovery are exempt.
-    client.watch(MAPS).await;
-    assert_eq!(client.send("GET", "/readyz", &[], "").await.status, 200);
-    assert_eq!(client.send("GET", "/apis", &[], "").await.status, 200);
-    // The slot is free as soon as the request ends, even if it is aborted.
-    slow.abort();
-    common::eventually("there is a place again", || async {
-        client.send("GET", MAPS, &[], "").await.status == 200
-    })
-    .await;
 }
 
 #[tokio::test]

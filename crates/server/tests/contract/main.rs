@@ -8,11 +8,13 @@ mod common;
 
 mod documents;
 mod encodings;
+mod fairness;
 mod limits;
 mod metadata;
 mod network;
 mod pages;
 mod projects;
+mod rbac;
 mod requests;
 mod round_trips;
 mod spy;

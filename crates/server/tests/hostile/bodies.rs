@@ -17,7 +17,7 @@ const CHILD: &str = "K1S_HOSTILE_CORPUS";
 const DEADLINE: Duration = Duration::from_secs(10);
 
 /// Maximum peak memory of the process, in KiB.
-const MOST_MEMORY: u64 = 1 << 20;
+const MOST_MEMORY: u64 = 1200 << 10;
 
 /// Runs a part of the corpus in a separate process, so that a hang or running out of memory is detected. Memory limits and
 /// `/proc` need Linux; elsewhere only the time is checked.

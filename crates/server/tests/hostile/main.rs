@@ -5,10 +5,13 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+#[path = "../common/listening.rs"]
+mod listening;
 
 mod bodies;
 mod connections;
 mod corpus;
 mod nesting;
+mod rules;
 mod unreadable;
 mod work;

@@ -30,6 +30,10 @@ pub(super) const ADDED: &str = "added";
 /// The event of a patch.
 pub(super) const MODIFIED: &str = "modified";
 
+/// An object that was created by an apply, and one of which an apply changed a field.
+pub(super) const APPLIED: &str = "applied";
+pub(super) const APPLIED_FIELD: &str = "applied-field";
+
 /// The page that a continue token stands for; the first has none.
 pub(super) fn page(token: &str) -> String {
     format!("page.{token}")
@@ -89,6 +93,10 @@ impl Answers {
             }
         }
         answers.keep(DELETED, &mut client, Method::DELETE, &object, Content::none()).await?;
+        for (answer, replicas) in [(APPLIED, 3), (APPLIED_FIELD, 4)] {
+            let (method, path, content) = work::apply("watched", &name("d", 7), replicas);
+            answers.keep(answer, &mut client, method, &path, content).await?;
+        }
         Ok(answers)
     }
 

@@ -21,6 +21,7 @@ use tokio_rustls::TlsAcceptor;
 
 use super::{
     answers::{self, Answers},
+    apply::Applies,
     log::Log,
 };
 use crate::{Failure, report};
@@ -109,6 +110,7 @@ struct Replies {
     modified: Bytes,
     /// As many of them as a chunk can have: those that wait are sent together without being copied.
     modified_batch: Bytes,
+    applies: Applies,
     log: Option<Log>,
     /// The number of patches: each is an event for all watches.
     events: watch::Sender<u64>,
@@ -129,6 +131,7 @@ impl Replies {
             added: answers.find(answers::ADDED)?,
             modified_batch: modified.repeat(BATCH).into(),
             modified,
+            applies: Applies::new(answers.find(answers::APPLIED)?, answers.find(answers::APPLIED_FIELD)?)?,
             log: options.log.as_ref().map(|path| Log::create(env, path)).transpose()?,
             events: watch::Sender::new(0),
         })
@@ -153,11 +156,18 @@ impl Replies {
         let body = body.collect().await?.to_bytes();
         if let Some(log) = &self.log {
             // Without a body there is still something to write: which object is deleted.
-            let entry =
-                if body.is_empty() { Bytes::copy_from_slice(parts.uri.path().as_bytes()) } else { body };
+            let entry = if body.is_empty() {
+                Bytes::copy_from_slice(parts.uri.path().as_bytes())
+            } else {
+                body.clone()
+            };
             log.append(entry).await.map_err(|failure| Failed::Log(failure.0))?;
         }
         Ok(match parts.method {
+            Method::PATCH if parts.headers.get(header::CONTENT_TYPE).is_some_and(is_apply) => {
+                let (status, answer) = self.applies.answer(parts.uri.path(), &body)?;
+                respond(status, whole(&answer))
+            }
             Method::PATCH => {
                 self.events.send_modify(|events| *events += 1);
                 respond(200, whole(&self.patched))
@@ -193,6 +203,10 @@ impl Replies {
     }
 }
 
+fn is_apply(content_type: &HeaderValue) -> bool {
+    content_type.as_bytes().starts_with(b"application/apply-patch")
+}
+
 /// Bytes as k1s sends them: in one piece, or in pieces if there are many.
 fn whole(bytes: &Bytes) -> Body {
     if bytes.len() <= CHUNK {
@@ -221,6 +235,8 @@ fn respond(status: u16, body: Body) -> Response<Body> {
 enum Failed {
     #[error("the request cannot be read: {0}")]
     Read(#[from] hyper::Error),
+    #[error("the configuration cannot be read: {0}")]
+    Config(#[from] serde_json::Error),
     #[error("the request cannot be logged: {0}")]
     Log(String),
 }

@@ -4,15 +4,26 @@ use std::{
     fs, io,
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
     path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
 };
 
+use k1s_controllers::SharedSigner;
 use k1s_env::{Env, Task};
-use k1s_server::{ApiServer, Listener, ServedCertificate, ServerOptions, TlsFiles, User, serve};
+use k1s_server::{
+    ApiServer, ClientTrust, Listener, ServedCertificate, ServerOptions, TlsFiles, TlsOptions, TlsProtocol,
+    User, serve,
+};
 use k1s_store::Store;
 
 use super::{
     super::{StartError, store::StoreChoice},
+    authority::OwnAuthority,
+    front_proxy,
     identity::{Identity, Keep, Renewal},
+    reach::Reach,
+    reload::{ClientAuthorities, Contents, Files, Reload},
+    signer,
 };
 
 /// Where to listen, and with which certificate.
@@ -25,7 +36,16 @@ pub(in super::super) struct ListenOptions {
     pub(super) token: Option<String>,
     /// Where certificates and token are kept, instead of with the store.
     pub(super) cert_dir: Option<PathBuf>,
+    /// Authorities of client certificates besides the own one, as PEM.
+    pub(super) client_authorities: String,
+    /// Certificates and authorities that are reloaded from files.
+    pub(super) files: Files,
+    pub(super) reload_interval: Option<Duration>,
+    pub(super) protocol: TlsProtocol,
 }
+
+/// How often files are read again.
+const RELOAD_INTERVAL: Duration = Duration::from_secs(5);
 
 #[derive(Debug, Clone, Default)]
 pub(super) enum Transport {
@@ -43,6 +63,12 @@ pub(in super::super) struct Endpoint {
     pub(super) token: String,
     pub(super) authority: Option<String>,
     pub(super) kubeconfig: String,
+    /// Issues certificates to clients.
+    pub(super) own: OwnAuthority,
+    /// The kubeconfig in the data folder, for programs on this machine.
+    pub(super) reach: Option<Reach>,
+    /// The authority of its certificate for aggregated API servers.
+    pub(super) front_proxies: Option<String>,
 }
 
 /// A bound address, before the certificate is known: that may have to wait for the store.
@@ -54,28 +80,66 @@ pub(in super::super) struct Bound {
     names: Vec<String>,
     token: Option<String>,
     keep: Keep,
+    client_authorities: String,
+    files: Files,
+    contents: Contents,
+    reload_interval: Duration,
+    protocol: TlsProtocol,
+    folder: Option<PathBuf>,
 }
 
-/// A listener that is ready, and the renewal of its certificate.
+/// A listener that is ready, and the tasks that keep its certificates up to date.
 pub(in super::super) struct Ready {
     endpoint: Endpoint,
     listener: Listener,
     renewal: Option<(Renewal, TlsFiles, ServedCertificate)>,
+    clients: ClientAuthorities,
+    reload: Option<(Reload, ServedCertificate)>,
+    folder: Option<PathBuf>,
+    /// The names in the generated certificate.
+    own_names: Vec<String>,
 }
 
 impl ListenOptions {
     /// Binds the address. Nothing is served yet.
     pub(in super::super) async fn bind(self, store: &StoreChoice) -> Result<Option<Bound>, StartError> {
-        let ListenOptions { address, transport, names, token, cert_dir } = self;
+        let ListenOptions {
+            address,
+            transport,
+            names,
+            token,
+            cert_dir,
+            client_authorities,
+            files,
+            reload_interval,
+            protocol,
+        } = self;
+        let folder = store.folder().map(Path::to_owned);
         let keep = cert_dir.map_or_else(|| store.keep(), Keep::Folder);
         let Some(wanted) = address else { return Ok(None) };
+        let contents = files.read()?;
+        let transport = contents.serving().map_or(transport, Transport::Https);
         let bound = match &transport {
             Transport::Https(files) => Listener::https(wanted, files).await,
             Transport::Http | Transport::Generated => Listener::http(wanted).await,
         };
         let listener = bound.map_err(|error| StartError::listen(wanted, error))?;
         let address = listener.address().map_err(|error| StartError::listen(wanted, error))?;
-        Ok(Some(Bound { listener, address, wanted, transport, names, token, keep }))
+        Ok(Some(Bound {
+            listener,
+            address,
+            wanted,
+            transport,
+            names,
+            token,
+            keep,
+            client_authorities,
+            files,
+            contents,
+            reload_interval: reload_interval.unwrap_or(RELOAD_INTERVAL),
+            protocol,
+            folder,
+        }))
     }
 }
 
@@ -84,18 +148,62 @@ impl Bound {
     pub(in super::super) async fn identify(
         self,
         env: &Env,
-        store: &dyn Store,
+        store: &Arc<dyn Store>,
         server: &mut ServerOptions,
     ) -> Result<Ready, StartError> {
-        let Bound { mut listener, address, wanted, transport, names, token, keep } = self;
+        let Bound {
+            mut listener,
+            address,
+            wanted,
+            transport,
+            names,
+            token,
+            keep,
+            client_authorities,
+            files,
+            contents,
+            reload_interval,
+            protocol,
+            folder,
+        } = self;
         let names = matches!(transport, Transport::Generated).then(|| all_names(wanted.ip(), names));
-        let Identity { token, tls } = keep.identity(env, store, names, token).await?;
+        let own_names = names.clone().unwrap_or_default();
+        let Identity { token, tls, own } = keep.identity(env, store, names, token).await?;
+        let own_authority = own.get().map_or_else(String::new, |authority| authority.trusted(env.wall()));
+        let authentication = &mut server.authentication;
+        let mut trust = ClientTrust::default();
+        if let Some(proxies) = &authentication.request_header {
+            trust.front_proxies.clone_from(&proxies.authorities);
+            trust.front_proxy_names.clone_from(&proxies.allowed_names);
+        }
+        let given = format!("{client_authorities}\n{}", authentication.client_authorities);
+        let file = contents.client_authorities.clone();
+        let authorities = ClientAuthorities::new(trust, own_authority, given, file);
+        let trust = authorities.trust();
+        if matches!(transport, Transport::Https(_)) || tls.is_some() {
+            authentication.client_authorities.clone_from(&trust.users);
+        }
+        let mut tls_options = TlsOptions::default();
+        tls_options.protocol = protocol;
+        tls_options.named = contents.named();
+        let with_tls = |listener: Listener, files: &TlsFiles| {
+            let set = match trust.users.trim().is_empty() && trust.front_proxies.trim().is_empty() {
+                true => listener.with_tls(files),
+                false => listener.with_client_authorities(files, &trust),
+            };
+            set.and_then(|listener| listener.with_tls_options(&tls_options))
+                .map_err(|error| StartError::listen(wanted, error))
+        };
         let mut renewal = None;
         let authority = match (transport, tls) {
-            (Transport::Https(files), _) => Some(files.authority),
+            (Transport::Https(files), _) => {
+                listener = with_tls(listener, &files)?;
+                Some(files.authority)
+            }
             (_, Some((files, how))) => {
-                listener = listener.with_tls(&files).map_err(|error| StartError::listen(wanted, error))?;
+                listener = with_tls(listener, &files)?;
                 let authority = files.authority.clone();
+                let how = how.map(|how| how.every(reload_interval));
                 renewal = how.zip(listener.served_certificate()).map(|(how, slot)| (how, files, slot));
                 Some(authority)
             }
@@ -103,28 +211,70 @@ impl Bound {
         };
         let scheme = if authority.is_some() { "https" } else { "http" };
         let url = format!("{scheme}://{}", reachable(address));
-        let kubeconfig = kubeconfig(&url, authority.as_deref(), &token);
+        let kubeconfig = kubeconfig(&url, authority.as_deref(), "admin", &format!("token: {token}"));
         server.advertise_address.get_or_insert_with(|| advertised(address));
         server.tokens.insert(token.clone(), User::admin());
         if server.root_ca.is_empty() {
             server.root_ca = authority.clone().unwrap_or_default();
         }
-        Ok(Ready { endpoint: Endpoint { address, url, token, authority, kubeconfig }, listener, renewal })
+        // A certificate that was given stays.
+        let proxy_client = &server.aggregation.proxy_client;
+        let front_proxies = match proxy_client.is_set() {
+            true => None,
+            false => Some(front_proxy::issue(env, &**store, proxy_client).await?),
+        };
+        // Published for aggregated API servers. This server itself lets in the front proxies of its options alone.
+        if let Some(authorities) = &front_proxies {
+            server.authentication.request_header.get_or_insert_with(|| front_proxy::published(authorities));
+        }
+        let endpoint =
+            Endpoint { address, url, token, authority, kubeconfig, own, reach: None, front_proxies };
+        let reload = Reload { files, contents, clients: authorities.clone(), interval: reload_interval };
+        let reload = (!reload.files.is_empty()).then_some(reload).zip(listener.served_certificate());
+        Ok(Ready { endpoint, listener, renewal, clients: authorities, reload, folder, own_names })
     }
 }
 
-/// The listener's task, and the task that renews its certificate.
+/// The listener's task, and the task that keeps its certificates up to date.
 type Serving = (Option<Endpoint>, Option<Task<io::Result<()>>>, Option<Task<()>>);
 
 impl Ready {
+    /// Who signs `CertificateSigningRequests`; `None` without an own authority, or without HTTPS.
+    pub(in super::super) fn signer(&self, env: &Env, host: &str) -> Option<SharedSigner> {
+        let own = &self.endpoint.own;
+        own.get()?;
+        Some(signer::shared(env, own.clone(), self.own_names.clone(), host))
+    }
+
     /// Starts to serve.
     pub(in super::super) fn serve(self, env: &Env, server: &ApiServer) -> Serving {
-        let Ready { endpoint, listener, renewal } = self;
+        let Ready { mut endpoint, listener, renewal, clients, reload, folder, own_names: _ } = self;
+        if let Some(folder) = folder {
+            match Reach::write(&folder, &endpoint.kubeconfig) {
+                Ok(reach) => endpoint.reach = Some(reach),
+                Err(error) => tracing::warn!(
+                    folder = %folder.display(), %error, "commands on the data folder will not find this server"
+                ),
+            }
+        }
         let serving = env.spawn("listener", serve(server.clone(), listener));
-        let renewing = renewal.map(|(renewal, files, slot)| {
-            env.spawn("certificate renewal", renewal.run(env.clone(), files, slot))
-        });
-        (Some(endpoint), Some(serving), renewing)
+        let (renewing, reloading) = (env.clone(), env.clone());
+        let is_kept = renewal.is_some() || reload.is_some();
+        let keeping = async move {
+            let renew = async {
+                if let Some((renewal, files, slot)) = renewal {
+                    renewal.run(renewing, files, slot, clients).await;
+                }
+            };
+            let reload = async {
+                if let Some((reload, slot)) = reload {
+                    reload.run(reloading, slot).await;
+                }
+            };
+            tokio::join!(renew, reload);
+        };
+        let keeping = is_kept.then(|| env.spawn("certificate renewal", keeping));
+        (Some(endpoint), Some(serving), keeping)
     }
 }
 
@@ -171,19 +321,20 @@ fn advertised(address: SocketAddr) -> SocketAddr {
     found.map_or_else(|_| reachable(address), |found| SocketAddr::new(found.ip(), address.port()))
 }
 
-fn kubeconfig(url: &str, authority: Option<&str>, token: &str) -> String {
+/// A kubeconfig; `credential` is a line of YAML, or several.
+pub(super) fn kubeconfig(url: &str, authority: Option<&str>, user: &str, credential: &str) -> String {
     let authority = authority.map_or_else(String::new, |authority| {
         format!("\n    certificate-authority-data: {}", in_base64(authority.as_bytes()))
     });
     format!(
         "apiVersion: v1\nkind: Config\ncurrent-context: k1s\n\
          clusters:\n- name: k1s\n  cluster:\n    server: {url}{authority}\n\
-         users:\n- name: admin\n  user:\n    token: {token}\n\
-         contexts:\n- name: k1s\n  context:\n    cluster: k1s\n    user: admin\n"
+         users:\n- name: {user}\n  user:\n    {credential}\n\
+         contexts:\n- name: k1s\n  context:\n    cluster: k1s\n    user: {user}\n"
     )
 }
 
-fn in_base64(bytes: &[u8]) -> String {
+pub(super) fn in_base64(bytes: &[u8]) -> String {
     use base64::Engine as _;
     base64::engine::general_purpose::STANDARD.encode(bytes)
 }
@@ -249,12 +400,13 @@ mod tests {
 
     #[test]
     fn a_kubeconfig_has_the_server_the_authority_and_the_token() {
-        let text = kubeconfig("https://127.0.0.1:1", Some("PEM"), "secret");
+        let text = kubeconfig("https://127.0.0.1:1", Some("PEM"), "admin", "token: secret");
         let config = kube::config::Kubeconfig::from_yaml(&text).unwrap();
         assert_eq!(config.current_context.as_deref(), Some("k1s"));
         let cluster = config.clusters[0].cluster.as_ref().unwrap();
         assert_eq!(cluster.server.as_deref(), Some("https://127.0.0.1:1"));
         assert_eq!(cluster.certificate_authority_data.as_deref(), Some("UEVN"));
-        assert!(!kubeconfig("http://127.0.0.1:1", None, "secret").contains("certificate-authority"));
+        let plain = kubeconfig("http://127.0.0.1:1", None, "admin", "token: secret");
+        assert!(!plain.contains("certificate-authority"));
     }
 }

@@ -1,4 +1,5 @@
-//! The folder of certificates and keys: `ca.crt`, `ca.key`, `apiserver.crt`, `apiserver.key`, `admin.token`.
+//! The folder of certificates and keys: `ca.crt`, `ca.key`, `apiserver.crt`, `apiserver.key`, `admin.token`; after a rotation
+//! of the authority also `ca.earlier.crt`.
 //!
 //! Clients remember the certificate authority and the token, in their kubeconfigs and in the `ConfigMaps` of
 //! namespaces: they are created once, and damage is reported, not repaired. The serving certificate is
@@ -11,12 +12,19 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use k1s_server::{Authority, PkiError, TlsFiles};
+use k1s_server::{Authority, PkiError, TlsFiles, inspect};
+use serde_json::{Map, Value};
 
 use super::super::StartError;
 
 const CA_CERTIFICATE: &str = "ca.crt";
 const CA_KEY: &str = "ca.key";
+/// The authorities that this one has replaced; see `Authority::earlier`.
+const CA_EARLIER: &str = "ca.earlier.crt";
+/// The new content of files that have to change together.
+const CHANGES: &str = ".changes";
+/// What was issued to users: a line of JSON each.
+const ISSUED: &str = "issued.jsonl";
 const CERTIFICATE: &str = "apiserver.crt";
 const KEY: &str = "apiserver.key";
 const TOKEN: &str = "admin.token";
@@ -58,6 +66,7 @@ impl PkiFolder {
         for secret in [CA_KEY, KEY, TOKEN] {
             folder.warn_if_open_to_others(secret);
         }
+        folder.finish_changes()?;
         Ok(folder)
     }
 
@@ -176,11 +185,105 @@ impl PkiFolder {
         Ok(())
     }
 
+    /// The content of the files that make up the authority and the serving certificate.
+    pub(super) fn stamp(path: &Path) -> Vec<Option<Vec<u8>>> {
+        let names = [CA_CERTIFICATE, CA_KEY, CA_EARLIER, CERTIFICATE, KEY, CHANGES];
+        names.iter().map(|name| fs::read(path.join(name)).ok()).collect()
+    }
+
+    /// Replaces several files as one: if this is interrupted, whoever opens the folder next continues.
+    fn change(&self, files: &Map<String, Value>) -> Result<(), StartError> {
+        self.write(CHANGES, &Value::Object(files.clone()).to_string())?;
+        self.finish_changes()
+    }
+
+    fn finish_changes(&self) -> Result<(), StartError> {
+        let Some(text) = self.read(CHANGES)? else { return Ok(()) };
+        let files: Map<String, Value> =
+            serde_json::from_str(&text).map_err(|error| self.wrong(CHANGES, &error))?;
+        for (name, content) in &files {
+            self.write(name, content.as_str().unwrap_or_default())?;
+        }
+        fs::remove_file(self.path.join(CHANGES)).map_err(|error| self.wrong(CHANGES, &error))
+    }
+
+    /// Puts a new authority in the place of this one, and has it issue the serving certificate if this one did.
+    pub(super) fn rotate(&self, overlap: Duration, now: SystemTime) -> Result<(), StartError> {
+        let failed = |error: PkiError| StartError::Certificate(error.to_string());
+        let old = self
+            .issuer()?
+            .ok_or_else(|| self.wrong(CA_KEY, &"there is no authority with its key to rotate"))?;
+        let new = old.rotate(overlap, now).map_err(failed)?;
+        let mut files = Map::new();
+        files.insert(CA_KEY.into(), new.key().into());
+        files.insert(CA_CERTIFICATE.into(), new.certificate().into());
+        files.insert(CA_EARLIER.into(), new.earlier().into());
+        if let Some(names) = self.own_names(&old, now)? {
+            let serving = new.issue(&names, now).map_err(failed)?;
+            files.insert(KEY.into(), serving.key.into());
+            files.insert(CERTIFICATE.into(), serving.certificate.into());
+        }
+        self.change(&files)
+    }
+
+    /// Has the authority issue the serving certificate again, for the same names.
+    pub(super) fn renew(&self, now: SystemTime) -> Result<(), StartError> {
+        let issuer =
+            self.issuer()?.ok_or_else(|| self.wrong(CA_KEY, &"there is no authority with its key"))?;
+        let Some(names) = self.own_names(&issuer, now)? else {
+            let reason = "it was not issued by the authority of this folder; whoever has issued it renews it";
+            return Err(self.wrong(CERTIFICATE, &reason));
+        };
+        let files = issuer.issue(&names, now).map_err(|error| StartError::Certificate(error.to_string()))?;
+        let mut changed = Map::new();
+        changed.insert(KEY.into(), files.key.into());
+        changed.insert(CERTIFICATE.into(), files.certificate.into());
+        self.change(&changed)
+    }
+
+    /// The names of the serving certificate, if this authority has issued it.
+    fn own_names(&self, authority: &Authority, now: SystemTime) -> Result<Option<Vec<String>>, StartError> {
+        let (Some(certificate), Some(key)) = (self.read(CERTIFICATE)?, self.read(KEY)?) else {
+            return Ok(None);
+        };
+        let names = inspect(&certificate).ok().and_then(|all| all.into_iter().next()).map(|info| info.names);
+        let files = TlsFiles { certificate, key, authority: authority.trusted(now) };
+        Ok(names.filter(|names| !names.is_empty() && files.is_by_its_authority(now)))
+    }
+
+    /// The certificates in this folder, by file.
+    pub(super) fn certificates(&self) -> Result<Vec<(&'static str, String)>, StartError> {
+        let mut found = Vec::new();
+        for name in [CA_CERTIFICATE, CA_EARLIER, CERTIFICATE] {
+            if let Some(text) = self.read(name)?.filter(|text| !text.trim().is_empty()) {
+                found.push((name, text));
+            }
+        }
+        Ok(found)
+    }
+
+    /// What was issued to users, as lines.
+    pub(super) fn issued(&self) -> Result<Vec<String>, StartError> {
+        Ok(self.read(ISSUED)?.unwrap_or_default().lines().map(str::to_owned).collect())
+    }
+
+    /// Replaces what was issued to users.
+    pub(super) fn set_issued(&self, lines: &[String]) -> Result<(), StartError> {
+        self.write(ISSUED, &lines.iter().map(|line| format!("{line}\n")).collect::<String>())
+    }
+
     /// The authority's certificate; and the issuer, if its key is here.
     fn authority(&self, now: SystemTime) -> Result<(String, Option<Authority>), StartError> {
         let authority = match (self.read(CA_CERTIFICATE)?, self.read(CA_KEY)?) {
             (Some(certificate), None) => return Ok((certificate, None)),
-            (Some(certificate), Some(key)) => Authority::from_pem(&certificate, &key),
+            (Some(certificate), Some(key)) => {
+                let earlier = self.read(CA_EARLIER)?.unwrap_or_default();
+                Authority::from_pem(&certificate, &key).and_then(|authority| authority.with_earlier(&earlier))
+            }
+            (None, Some(_)) if self.path.join(CA_EARLIER).exists() => {
+                // Its name was in the certificate.
+                return Err(self.wrong(CA_CERTIFICATE, &format!("it is missing; {RESTORE_AUTHORITY}")));
+            }
             (None, Some(key)) => {
                 // A start was interrupted, or the file was removed.
                 tracing::warn!(folder = %self.path.display(), "{CA_CERTIFICATE} is missing and is recreated from {CA_KEY}");
@@ -203,7 +306,19 @@ impl PkiFolder {
         if !self.path.join(CA_CERTIFICATE).exists() {
             self.write(CA_CERTIFICATE, authority.certificate())?;
         }
-        Ok((authority.certificate().to_owned(), Some(authority)))
+        Ok((authority.trusted(now), Some(authority)))
+    }
+
+    /// The authority of this folder, if its certificate and its key are here. The certificate of another authority does not
+    /// count: nobody but the owner of this folder says who its clients are.
+    pub(super) fn issuer(&self) -> Result<Option<Authority>, StartError> {
+        let (Some(certificate), Some(key)) = (self.read(CA_CERTIFICATE)?, self.read(CA_KEY)?) else {
+            return Ok(None);
+        };
+        let earlier = self.read(CA_EARLIER)?.unwrap_or_default();
+        let authority =
+            Authority::from_pem(&certificate, &key).and_then(|authority| authority.with_earlier(&earlier));
+        authority.map(Some).map_err(|error| self.wrong(CA_KEY, &error))
     }
 
     fn wrong(&self, name: &str, reason: &dyn std::fmt::Display) -> StartError {

@@ -1,11 +1,12 @@
 //! `ValidatingAdmissionPolicy` and `MutatingAdmissionPolicy`.
 
 use super::{
-    cel::{Compiler, Expression, Purpose, check, is_identifier},
+    cel::{check, is_identifier},
     matching::{
         FAILURE_POLICIES, REINVOCATION_POLICIES, match_conditions, match_resources, mutating_operations,
     },
 };
+use crate::expressions::{Compiler, Purpose, Scope};
 use crate::rules::helpers::{
     equality::unchanged,
     go_values::go_texts,
@@ -37,39 +38,14 @@ pub(super) fn default_match(spec: &mut Value, name: &str) {
     }
 }
 
-/// The context that the expressions of a policy share.
-struct Scope<'a, 'v> {
-    compiler: Compiler<'a>,
-    params: bool,
-    variables: Vec<(&'v str, &'v str)>,
-}
-
-impl<'v> Scope<'_, 'v> {
-    fn check(&self, at: At<'_, '_>, text: &'v str, purpose: Purpose) {
-        let expression = Expression {
-            text,
-            purpose,
-            params: self.params,
-            authorizer: purpose != Purpose::Message,
-            variables: self.variables.clone(),
-        };
-        check(at, self.compiler, &expression);
-    }
-}
-
 fn same_conditions(new: At<'_, '_>, old: Option<At<'_, '_>>) -> bool {
     old.is_some_and(|old| {
         ["paramKind", "matchConditions"].iter().all(|name| unchanged(new.get(name), old.get(name)))
     })
 }
 
-/// The checks that both kinds of policy begin with.
-fn common<'a, 'v>(
-    spec: At<'_, 'v>,
-    old: Option<At<'_, '_>>,
-    mutating: bool,
-    compiler: Compiler<'a>,
-) -> Scope<'a, 'v> {
+/// The checks that both kinds of policy begin with. Returns the compiler for their other expressions.
+fn common(spec: At<'_, '_>, old: Option<At<'_, '_>>, mutating: bool) -> Compiler {
     if spec.get("failurePolicy").is_set() {
         one_of_or_unset(spec.get("failurePolicy"), &FAILURE_POLICIES);
     } else {
@@ -91,10 +67,15 @@ fn common<'a, 'v>(
     } else {
         constraints.required("");
     }
+    let scope = Scope { params, authorizer: true, patches: false };
     if !same_conditions(spec, old) {
-        match_conditions(spec.get("matchConditions"), params, compiler);
+        match_conditions(spec.get("matchConditions"), &Compiler::new(scope));
     }
-    let mut scope = Scope { compiler, params, variables: Vec::new() };
+    // As upstream: a validating policy without variables does not know `variables`.
+    let mut compiler = match mutating || !spec.get("variables").is_empty() {
+        true => Compiler::of_policy(scope),
+        false => Compiler::new(scope),
+    };
     for variable in spec.get("variables").items() {
         let (name, expression) = (variable.get("name"), variable.get("expression"));
         if name.text().trim().is_empty() {
@@ -104,12 +85,11 @@ fn common<'a, 'v>(
         }
         if expression.text().trim().is_empty() {
             expression.required("expression is not specified");
-        } else {
-            scope.check(expression, expression.text(), Purpose::Variable);
-            scope.variables.push((name.text(), expression.text()));
+        } else if let Some(fault) = compiler.add_variable(name.text(), expression.text()) {
+            expression.invalid(fault.to_string());
         }
     }
-    scope
+    compiler
 }
 
 fn param_kind(at: At<'_, '_>) {
@@ -140,9 +120,9 @@ fn param_kind(at: At<'_, '_>) {
     }
 }
 
-pub(super) fn validating(new: At<'_, '_>, old: Option<At<'_, '_>>, compiler: Compiler<'_>) {
+pub(super) fn validating(new: At<'_, '_>, old: Option<At<'_, '_>>) {
     let spec = new.get("spec");
-    let scope = common(spec, old.map(|old| old.get("spec")), false, compiler);
+    let compiler = common(spec, old.map(|old| old.get("spec")), false);
     let (validations, annotations) = (spec.get("validations"), spec.get("auditAnnotations"));
     if validations.is_empty() && annotations.is_empty() {
         let why = "validations or auditAnnotations must contain at least one item";
@@ -151,7 +131,7 @@ pub(super) fn validating(new: At<'_, '_>, old: Option<At<'_, '_>>, compiler: Com
         return;
     }
     for one in validations.items() {
-        validation(one, &scope);
+        validation(one, &compiler);
     }
     if annotations.len() > 20 {
         let shown: Vec<Value> = annotations
@@ -163,7 +143,7 @@ pub(super) fn validating(new: At<'_, '_>, old: Option<At<'_, '_>>, compiler: Com
     let name = new.get("metadata").get("name").text();
     let mut seen = std::collections::HashSet::new();
     for annotation in annotations.items() {
-        audit_annotation(annotation, name, &scope);
+        audit_annotation(annotation, name, &compiler);
         let key = annotation.get("key");
         if seen.contains(&key.text()) {
             key.duplicate();
@@ -172,16 +152,16 @@ pub(super) fn validating(new: At<'_, '_>, old: Option<At<'_, '_>>, compiler: Com
     }
 }
 
-fn validation<'v>(at: At<'_, 'v>, scope: &Scope<'_, 'v>) {
+fn validation(at: At<'_, '_>, compiler: &Compiler) {
     let expression = at.get("expression");
     if expression.text().trim().is_empty() {
         expression.required("expression is not specified");
     } else {
-        scope.check(expression, expression.text(), Purpose::Validation);
+        check(expression, compiler, expression.text(), Purpose::Validation);
     }
     let words = at.get("messageExpression");
     if !words.text().trim().is_empty() {
-        scope.check(words, words.text(), Purpose::Message);
+        check(words, compiler, words.text(), Purpose::Message);
     } else if !words.is_empty() {
         words.invalid("must be non-empty if specified");
     }
@@ -195,7 +175,7 @@ fn validation<'v>(at: At<'_, 'v>, scope: &Scope<'_, 'v>) {
     one_of_or_unset(at.get("reason"), &REASONS);
 }
 
-fn audit_annotation<'v>(at: At<'_, 'v>, policy: &str, scope: &Scope<'_, 'v>) {
+fn audit_annotation(at: At<'_, '_>, policy: &str, compiler: &Compiler) {
     let (key, value) = (at.get("key"), at.get("valueExpression"));
     if policy.is_empty() {
         key.invalid_text("requires metadata.name be non-empty");
@@ -208,19 +188,19 @@ fn audit_annotation<'v>(at: At<'_, 'v>, policy: &str, scope: &Scope<'_, 'v>) {
     match value.text().trim().len() {
         0 => value.required("valueExpression is not specified"),
         5121.. => value.required("must not exceed 5120 bytes in length"),
-        _ => scope.check(value, value.text(), Purpose::AuditAnnotation),
+        _ => check(value, compiler, value.text(), Purpose::AuditAnnotation),
     }
 }
 
-pub(super) fn mutating(new: At<'_, '_>, old: Option<At<'_, '_>>, compiler: Compiler<'_>) {
+pub(super) fn mutating(new: At<'_, '_>, old: Option<At<'_, '_>>) {
     let spec = new.get("spec");
-    let scope = common(spec, old.map(|old| old.get("spec")), true, compiler);
+    let compiler = common(spec, old.map(|old| old.get("spec")), true);
     let mutations = spec.get("mutations");
     if mutations.is_empty() {
         mutations.required("mutations must contain at least one item");
     }
     for one in mutations.items() {
-        mutation(one, &scope);
+        mutation(one, &compiler);
     }
     let policy = spec.get("reinvocationPolicy");
     if policy.is_empty() {
@@ -230,7 +210,7 @@ pub(super) fn mutating(new: At<'_, '_>, old: Option<At<'_, '_>>, compiler: Compi
     }
 }
 
-fn mutation<'v>(at: At<'_, 'v>, scope: &Scope<'_, 'v>) {
+fn mutation(at: At<'_, '_>, compiler: &Compiler) {
     let kind = at.get("patchType");
     let (own, other, purpose) = match kind.text() {
         "" => return kind.required(""),
@@ -242,7 +222,7 @@ fn mutation<'v>(at: At<'_, 'v>, scope: &Scope<'_, 'v>) {
         let expression = at.get(own).get("expression");
         match expression.text().trim() {
             "" => expression.required(""),
-            text => scope.check(expression, text, purpose),
+            text => check(expression, compiler, text, purpose),
         }
     } else {
         at.get(own).required(format!("must be specified when patchType is {}", kind.text()));

@@ -6,7 +6,8 @@ use k1s_object::{
     selector::validate_label_selector,
 };
 
-use super::cel::{Compiler, Expression, Purpose, check};
+use super::cel::check;
+use crate::expressions::{Compiler, Purpose};
 use crate::rules::helpers::{errors::invalid_each, text::one_of_or_unset};
 
 pub(super) const FAILURE_POLICIES: [&str; 2] = ["Fail", "Ignore"];
@@ -133,7 +134,7 @@ pub(super) fn mutating_operations(at: At<'_, '_>) {
     }
 }
 
-pub(super) fn match_conditions(list: At<'_, '_>, params: bool, compiler: Compiler<'_>) {
+pub(super) fn match_conditions(list: At<'_, '_>, compiler: &Compiler) {
     if list.len() > 64 {
         list.too_many(64);
     }
@@ -144,14 +145,7 @@ pub(super) fn match_conditions(list: At<'_, '_>, params: bool, compiler: Compile
         if text.is_empty() {
             expression.required("");
         } else {
-            let expression_of = Expression {
-                text,
-                purpose: Purpose::MatchCondition,
-                params,
-                authorizer: true,
-                variables: Vec::new(),
-            };
-            check(expression, compiler, &expression_of);
+            check(expression, compiler, text, Purpose::MatchCondition);
         }
         if name.is_empty() {
             name.required("");

@@ -2,7 +2,7 @@
 
 mod admission_policy;
 mod admission_policy_binding;
-pub mod cel;
+mod cel;
 mod matching;
 mod webhook_configuration;
 
@@ -76,14 +76,13 @@ pub(super) fn rules(kind: &str) -> Option<&'static Rules> {
     })
 }
 
-/// Validates an object of this kind on create (no `old`) or update, with `compiler` for its CEL expressions. The
-/// order of the errors is that of Kubernetes, whatever the compiler reports.
-pub fn validate(kind: &str, new: At<'_, '_>, old: Option<At<'_, '_>>, compiler: cel::Compiler<'_>) {
+/// Validates an object of this kind on create (no `old`) or update. The order of the errors is that of Kubernetes.
+fn validate(kind: &str, new: At<'_, '_>, old: Option<At<'_, '_>>) {
     match kind {
-        "ValidatingWebhookConfiguration" => webhook_configuration::validate(new, old, false, compiler),
-        "MutatingWebhookConfiguration" => webhook_configuration::validate(new, old, true, compiler),
-        "ValidatingAdmissionPolicy" => admission_policy::validating(new, old, compiler),
-        "MutatingAdmissionPolicy" => admission_policy::mutating(new, old, compiler),
+        "ValidatingWebhookConfiguration" => webhook_configuration::validate(new, old, false),
+        "MutatingWebhookConfiguration" => webhook_configuration::validate(new, old, true),
+        "ValidatingAdmissionPolicy" => admission_policy::validating(new, old),
+        "MutatingAdmissionPolicy" => admission_policy::mutating(new, old),
         "ValidatingAdmissionPolicyBinding" => admission_policy_binding::validate(new, old, false),
         "MutatingAdmissionPolicyBinding" => admission_policy_binding::validate(new, old, true),
         _ => return,
@@ -100,11 +99,11 @@ pub fn validate(kind: &str, new: At<'_, '_>, old: Option<At<'_, '_>>, compiler: 
 macro_rules! both {
     ($create:ident, $update:ident, $kind:literal) => {
         fn $create(new: At<'_, '_>) {
-            validate($kind, new, None, &cel::accept_all);
+            validate($kind, new, None);
         }
 
         fn $update(new: At<'_, '_>, old: At<'_, '_>) {
-            validate($kind, new, Some(old), &cel::accept_all);
+            validate($kind, new, Some(old));
         }
     };
 }
@@ -252,24 +251,27 @@ mod tests {
     }
 
     #[test]
-    fn a_compiler_is_asked_about_every_expression_in_its_place() {
-        let mut object = policy(json!({"paramKind": {"apiVersion": "v1", "kind": "ConfigMap"},
-            "matchConditions": [{"name": "c", "expression": " a "}], "variables": [{"name": "v", "expression": "b"}],
-            "validations": [{"expression": "c", "messageExpression": "d"}]}));
+    fn expressions_may_name_what_they_are_evaluated_with() {
+        let mut object = policy(json!({
+            "matchConditions": [{"name": "c", "expression": " variables.v "}],
+            "variables": [{"name": "v", "expression": "params.x"}, {"name": "w", "expression": "object.spec.size()"}],
+            "validations": [
+                {"expression": "variables.w > 0 && authorizer.requestResource.check('get').allowed()",
+                 "messageExpression": "authorizer"},
+                {"expression": "variables.w"},
+            ],
+        }));
         admission_policy::default_policy(&mut object);
-        let refuse = |one: &cel::Expression<'_>| {
-            Err(cel::Fault::Invalid(format!("{:?} {} {}", one.purpose, one.authorizer, one.variables.len())))
-        };
         let check = Check::new();
-        validate("ValidatingAdmissionPolicy", check.root(&object), None, &refuse);
+        validate("ValidatingAdmissionPolicy", check.root(&object), None);
         let errors: Vec<String> = check.take().iter().map(ToString::to_string).collect();
         assert_eq!(
             errors,
             [
-                "spec.matchConditions[0].expression: Invalid value: \"a\": MatchCondition true 0",
-                "spec.variables[0].expression: Invalid value: \"b\": Variable true 0",
-                "spec.validations[0].expression: Invalid value: \"c\": Validation true 1",
-                "spec.validations[0].messageExpression: Invalid value: \"d\": Message false 1",
+                "spec.matchConditions[0].expression: Invalid value: \"variables.v\": compilation failed: ERROR: <input>:1:1: undeclared reference to 'variables' (in container '')\n | variables.v\n | ^",
+                "spec.variables[0].expression: Invalid value: \"params.x\": compilation failed: ERROR: <input>:1:1: undeclared reference to 'params' (in container '')\n | params.x\n | ^",
+                "spec.validations[0].messageExpression: Invalid value: \"authorizer\": compilation failed: ERROR: <input>:1:1: undeclared reference to 'authorizer' (in container '')\n | authorizer\n | ^",
+                "spec.validations[1].expression: Invalid value: \"variables.w\": must evaluate to bool but got int",
             ]
         );
     }

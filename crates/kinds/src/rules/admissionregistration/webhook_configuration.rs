@@ -3,12 +3,10 @@
 use k1s_object::{field::At, names, selector::validate_label_selector};
 use serde_json::Value;
 
-use super::{
-    cel::Compiler,
-    matching::{
-        FAILURE_POLICIES, MATCH_POLICIES, REINVOCATION_POLICIES, match_conditions, rule_with_operations,
-    },
+use super::matching::{
+    FAILURE_POLICIES, MATCH_POLICIES, REINVOCATION_POLICIES, match_conditions, rule_with_operations,
 };
+use crate::expressions::{Compiler, Scope};
 use crate::rules::helpers::{
     equality::unchanged,
     errors::finds_fault,
@@ -93,11 +91,11 @@ fn is_known_version(version: &str) -> bool {
     matches!(version, "v1" | "v1beta1")
 }
 
-pub(super) fn validate(new: At<'_, '_>, old: Option<At<'_, '_>>, mutating: bool, compiler: Compiler<'_>) {
+pub(super) fn validate(new: At<'_, '_>, old: Option<At<'_, '_>>, mutating: bool) {
     let options = old.map_or_else(Options::on_create, |old| Options::on_update(new, old));
     let mut seen = std::collections::HashSet::new();
     for hook in new.get("webhooks").items() {
-        webhook(hook, options, mutating, compiler);
+        webhook(hook, options, mutating);
         review_versions(hook.get("admissionReviewVersions"), options.known_review_version);
         let name = hook.get("name");
         if options.unique_names && !name.is_empty() {
@@ -109,7 +107,7 @@ pub(super) fn validate(new: At<'_, '_>, old: Option<At<'_, '_>>, mutating: bool,
     }
 }
 
-fn webhook(hook: At<'_, '_>, options: Options, mutating: bool, compiler: Compiler<'_>) {
+fn webhook(hook: At<'_, '_>, options: Options, mutating: bool) {
     names::is_fully_qualified_name(hook.get("name"));
     for rule in hook.get("rules").items() {
         rule_with_operations(rule);
@@ -138,7 +136,8 @@ fn webhook(hook: At<'_, '_>, options: Options, mutating: bool, compiler: Compile
         _ => client.required("exactly one of url or service is required"),
     }
     if !options.skip_match_conditions {
-        match_conditions(hook.get("matchConditions"), false, compiler);
+        let scope = Scope { authorizer: true, ..Scope::default() };
+        match_conditions(hook.get("matchConditions"), &Compiler::new(scope));
     }
 }
 

@@ -94,6 +94,11 @@ fn validate(service: At<'_, '_>) {
         }
         return;
     }
+    let is_built_in =
+        |known: &crate::table::Group| known.name == group.text() && known.versions.contains(&version.text());
+    if crate::groups().iter().any(is_built_in) {
+        backend.forbidden("the server serves this group version itself");
+    }
     for name in ["namespace", "name"] {
         if backend.get(name).is_empty() {
             backend.get(name).required("");
@@ -152,6 +157,14 @@ mod tests {
                 "spec.insecureSkipTLSVerify: Invalid value: true: may not be true if caBundle is present",
             ]
         );
+    }
+
+    #[test]
+    fn the_servers_own_group_versions_stay_its_own() {
+        let service = json!({"metadata": {"name": "v1.apps"}, "spec": {"group": "apps", "version": "v1",
+            "groupPriorityMinimum": 1, "versionPriority": 1, "service": {"name": "a", "namespace": "b", "port": 443}}});
+        let own = "spec.service: Forbidden: the server serves this group version itself";
+        assert_eq!(on_create(&RULES, service), [own]);
     }
 
     #[test]

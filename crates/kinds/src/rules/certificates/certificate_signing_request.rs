@@ -1,7 +1,7 @@
 //! `CertificateSigningRequest`: the rules, its requester and the `/approval` subresource.
 
-use super::pem;
-pub use super::pem::Subject;
+pub use super::request::{Request, Subject};
+use super::{pem, request};
 use crate::rules::{
     FieldLabelError, NameRule, Rules, SelectableField,
     helpers::{
@@ -10,6 +10,8 @@ use crate::rules::{
     },
     only_status,
 };
+use std::borrow::Cow;
+
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use k1s_object::{
     field::{At, FieldError},
@@ -88,9 +90,15 @@ pub fn stamp(
     }
 }
 
-/// The subject of the requested certificate; None if the request is malformed.
-pub fn subject(request: &Value) -> Option<Subject> {
-    parse(request.pointer("/spec/request").and_then(Value::as_str).unwrap_or_default()).ok()
+/// The certificate request in a `CertificateSigningRequest`; `base64` is its `spec.request`.
+///
+/// # Errors
+/// What is malformed, in Go's words.
+pub fn parse(base64: &str) -> Result<Request, Cow<'static, str>> {
+    match pem::decode(&text_of(base64)) {
+        Some((block, _)) if block.kind == "CERTIFICATE REQUEST" => request::parse(&block.bytes),
+        _ => Err("PEM block type must be CERTIFICATE REQUEST".into()),
+    }
 }
 
 /// The reason to reject a client certificate in the group `system:masters`, which bypasses authorization.
@@ -101,10 +109,10 @@ pub fn forbidden_subject(request: &Value) -> Option<String> {
     }
     match parse(text_at(request, &["spec", "request"])) {
         Err(why) => Some(format!("failed to parse CSR: {why}")),
-        Ok(subject) => subject
-            .organizations
-            .iter()
-            .any(|group| group == "system:masters")
+        Ok(request) => request
+            .subject
+            .organizations()
+            .contains(&"system:masters")
             .then(|| format!("use of {SIGNER} signer with system:masters group is not allowed")),
     }
 }
@@ -366,13 +374,6 @@ fn text_of(base64: &str) -> String {
     String::from_utf8_lossy(&STANDARD.decode(base64).unwrap_or_default()).into_owned()
 }
 
-fn parse(base64: &str) -> Result<Subject, &'static str> {
-    match pem::decode(&text_of(base64)) {
-        Some((block, _)) if block.kind == "CERTIFICATE REQUEST" => pem::request_subject(&block.bytes),
-        _ => Err("PEM block type must be CERTIFICATE REQUEST"),
-    }
-}
-
 fn certificate_error(base64: &str) -> Option<String> {
     if base64.is_empty() {
         return None;
@@ -421,8 +422,8 @@ mod tests {
 
     #[test]
     fn a_request_says_whose_certificate_it_wants() {
-        let subject = subject(&request()).unwrap();
-        assert_eq!((subject.common_name.as_str(), subject.organizations), ("alice", vec!["devs".to_owned()]));
+        let subject = parse(PEM).unwrap().subject;
+        assert_eq!((subject.common_name(), subject.organizations()), ("alice", vec!["devs"]));
     }
 
     #[test]

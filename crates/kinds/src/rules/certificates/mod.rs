@@ -4,6 +4,7 @@ pub mod certificate_signing_request;
 mod cluster_trust_bundle;
 mod pem;
 mod pod_certificate_request;
+mod request;
 
 use crate::rules::Rules;
 

@@ -1,5 +1,4 @@
-//! PEM blocks, and the part of DER that is needed to recognize certificates and to read the subject of a
-//! request.
+//! PEM blocks, and the part of DER that is needed to recognize certificates and to read requests.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 
@@ -44,23 +43,12 @@ fn block(after_begin: &str) -> Option<(Block, &str)> {
     Some((Block { kind: kind.to_owned(), has_headers, bytes }, rest))
 }
 
-/// The subject of a certificate.
-#[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub struct Subject {
-    /// `CN`: the user.
-    pub common_name: String,
-    /// `O`: the groups.
-    pub organizations: Vec<String>,
-}
-
-const SEQUENCE: u8 = 0x30;
-const SET: u8 = 0x31;
-const OBJECT_ID: u8 = 0x06;
-const COMMON_NAME: [u8; 3] = [0x55, 0x04, 0x03];
-const ORGANIZATION: [u8; 3] = [0x55, 0x04, 0x0a];
+pub(super) const SEQUENCE: u8 = 0x30;
+pub(super) const SET: u8 = 0x31;
+pub(super) const OBJECT_ID: u8 = 0x06;
 
 /// The tag and content of an element, and the bytes after it.
-fn element(bytes: &[u8]) -> Result<(u8, &[u8], &[u8]), &'static str> {
+pub(super) fn element(bytes: &[u8]) -> Result<(u8, &[u8], &[u8]), &'static str> {
     const TRUNCATED: &str = "asn1: syntax error: data truncated";
     let (&tag, rest) = bytes.split_first().ok_or(TRUNCATED)?;
     let (&first, rest) = rest.split_first().ok_or(TRUNCATED)?;
@@ -81,7 +69,7 @@ fn element(bytes: &[u8]) -> Result<(u8, &[u8], &[u8]), &'static str> {
     Ok((tag, content, rest))
 }
 
-fn expect(bytes: &[u8], tag: u8) -> Result<(&[u8], &[u8]), &'static str> {
+pub(super) fn expect(bytes: &[u8], tag: u8) -> Result<(&[u8], &[u8]), &'static str> {
     match element(bytes)? {
         (found, content, rest) if found == tag => Ok((content, rest)),
         _ => Err("asn1: structure error: tags don't match"),
@@ -133,38 +121,6 @@ pub(super) fn is_authority(bytes: &[u8]) -> Result<bool, &'static str> {
     Ok(false)
 }
 
-/// The subject of a PKCS #10 certificate request.
-pub(super) fn request_subject(bytes: &[u8]) -> Result<Subject, &'static str> {
-    let (request, rest) = expect(bytes, SEQUENCE)?;
-    if !rest.is_empty() {
-        return Err("asn1: syntax error: trailing data");
-    }
-    let (info, rest) = expect(request, SEQUENCE)?;
-    let (_, signature) = expect(rest, SEQUENCE)?;
-    expect(signature, 0x03)?;
-    let (_, rest) = expect(info, 0x02)?;
-    let (mut name, rest) = expect(rest, SEQUENCE)?;
-    expect(rest, SEQUENCE)?;
-    let mut subject = Subject::default();
-    while !name.is_empty() {
-        let (mut set, rest) = expect(name, SET)?;
-        name = rest;
-        while !set.is_empty() {
-            let (attribute, rest) = expect(set, SEQUENCE)?;
-            set = rest;
-            let (id, value) = expect(attribute, OBJECT_ID)?;
-            let (_, text, _) = element(value)?;
-            let text = String::from_utf8_lossy(text).into_owned();
-            if id == COMMON_NAME {
-                subject.common_name = text;
-            } else if id == ORGANIZATION {
-                subject.organizations.push(text);
-            }
-        }
-    }
-    Ok(subject)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -178,14 +134,5 @@ mod tests {
         assert_eq!(block, Block { kind: "B".into(), has_headers: true, bytes: vec![1] });
         assert_eq!(decode(rest), None);
         assert_eq!(decode("-----BEGIN A-----\nAA=="), None);
-    }
-
-    #[test]
-    fn malformed_der_is_not_a_certificate_request() {
-        for bytes in
-            [&[][..], &[0x30], &[0x30, 0x84, 0xff, 0xff, 0xff, 0xff], &[0x30, 0x80], &[0x02, 0x01, 0x00]]
-        {
-            assert!(request_subject(bytes).is_err());
-        }
     }
 }

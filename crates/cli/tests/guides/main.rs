@@ -1,0 +1,51 @@
+//! Plays the guides in docs/ and the README: each `$ ` line is run, and the lines below it are its output.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+
+mod getting_started;
+mod player;
+mod readme;
+mod terminal;
+
+use player::Shell;
+
+fn plays(guide: &str, at_least: usize) {
+    let folder = tempfile::tempdir().unwrap();
+    let played = Shell::start(folder.path()).play(guide);
+    assert!(played >= at_least, "{played} steps");
+}
+
+#[test]
+fn the_command_line_works_as_printed() {
+    plays(include_str!("../../../../docs/command-line.md"), 26);
+}
+
+#[test]
+fn operating_a_server_works_as_printed() {
+    plays(include_str!("../../../../docs/operating.md"), 20);
+}
+
+#[test]
+fn an_edge_box_works_as_printed() {
+    plays(include_str!("../../../../docs/edge.md"), 10);
+}
+
+#[test]
+fn testing_an_operator_works_as_printed() {
+    plays(include_str!("../../../../docs/testing.md"), 8);
+}
+
+/// The suite is built and run by `cargo xtask interop`.
+#[test]
+fn the_go_code_of_the_guides_is_that_of_the_suite() {
+    const SUITE: &str = include_str!("../../../../interop/operator-go/suite_test.go");
+    let lines: Vec<&str> = SUITE.lines().map(str::trim).collect();
+    for guide in [include_str!("../../../../docs/testing.md"), include_str!("../../../../docs/from-go.md")] {
+        let blocks: Vec<&str> =
+            guide.split("```go\n").skip(1).map(|block| block.split("```").next().unwrap()).collect();
+        assert_eq!(blocks.len(), 1);
+        for line in blocks[0].lines().map(str::trim).filter(|line| !line.is_empty()) {
+            assert!(lines.contains(&line), "{line}");
+        }
+    }
+}

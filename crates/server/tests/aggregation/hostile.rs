@@ -1,0 +1,120 @@
+//! Extensions that are dead, hang or lie: they break neither discovery nor other requests.
+
+use std::{sync::atomic::Ordering, time::Duration};
+
+use http_body_util::BodyExt as _;
+
+use super::{extension::GROUP, *};
+use crate::extension::Way;
+
+const USAGES: &str = "/apis/usage.example.com/v1/namespaces/default/usages";
+
+/// Everything else works, and discovery is complete, within seconds.
+async fn others_are_served(stage: &Stage, way: Way) {
+    let env = Env::system();
+    let served = env.timeout(Duration::from_secs(30), async {
+        let group = stage.discovered(GROUP).await.expect("the group is listed");
+        let apps = stage.discovered("apps").await.unwrap();
+        assert_eq!(apps["versions"][0]["freshness"], "Current");
+        stage.client.get("/apis").await;
+        stage.client.get("/api/v1/namespaces").await;
+        stage.client.get(SERVICES).await;
+        group
+    });
+    let group = served.await.unwrap_or_else(|_| panic!("{way:?} holds up others"));
+    if !matches!(way, Way::CutOff) {
+        assert_eq!(group["versions"][0]["freshness"], "Stale", "{way:?}");
+    }
+}
+
+#[tokio::test]
+async fn hostile_extensions_harm_only_themselves() {
+    let ways = [
+        (Way::Refuse(500), "FailedDiscoveryCheck"),
+        (Way::Refuse(401), "FailedDiscoveryCheck"),
+        (Way::Redirect, "FailedDiscoveryCheck"),
+        (Way::Panic, "FailedDiscoveryCheck"),
+        (Way::Hang, "FailedDiscoveryCheck"),
+        // They answer, so they are available; what they say is not used.
+        (Way::Lie, "Passed"),
+        (Way::Flood, "Passed"),
+        (Way::CutOff, "Passed"),
+    ];
+    let checks = ways.map(|(way, reason)| async move {
+        let stage = Stage::new().await;
+        stage.serve(&Extension::new(way));
+        stage.register(GROUP).await;
+        others_are_served(&stage, way).await;
+        let (status, message) = stage.reason(GROUP, reason).await;
+        assert_eq!(status == "True", reason == "Passed", "{way:?}: {message}");
+        if way == Way::Panic {
+            assert!(message.ends_with("the service panicked"), "{message}");
+        }
+    });
+    futures_util::future::join_all(checks).await;
+}
+
+#[tokio::test]
+async fn a_body_that_is_cut_off_is_no_complete_one() {
+    let stage = Stage::new().await;
+    stage.serve(&Extension::new(Way::CutOff));
+    stage.register(GROUP).await;
+    let response = stage.client.open("GET", USAGES, &[], "").await;
+    assert_eq!(response.status(), 200);
+    assert!(response.into_body().collect().await.is_err());
+}
+
+#[tokio::test]
+async fn a_response_has_to_be_complete_in_time() {
+    let mut options = ServerOptions::default();
+    options.aggregation.request_timeout = Duration::from_millis(200);
+    let stage = Stage::with(options).await;
+    let extension = Extension::new(Way::Well);
+    stage.serve(&extension);
+    stage.register(GROUP).await;
+    let response = stage.client.open("GET", &format!("{USAGES}?hang"), &[], "").await;
+    assert_eq!(response.status(), 200);
+    let why = response.into_body().collect().await.unwrap_err().to_string();
+    assert_eq!(why, "the response of the aggregated API was not complete in time");
+    assert!(!extension.watched.load(Ordering::SeqCst));
+}
+
+/// One extension's requests are limited; others, and this server's own, are not affected.
+#[tokio::test]
+async fn requests_that_hang_are_limited() {
+    let stage = Stage::new().await;
+    stage.serve(&Extension::new(Way::Well));
+    stage.register(GROUP).await;
+    let mut held = Vec::new();
+    let busy = loop {
+        let response = stage.client.open("GET", &format!("{USAGES}?hang"), &[], "").await;
+        match response.status().as_u16() {
+            200 => held.push(response),
+            _ => break response,
+        }
+        assert!(held.len() <= 1000, "there is a limit");
+    };
+    assert_eq!((busy.status().as_u16(), busy.headers()["retry-after"].to_str().unwrap()), (429, "1"));
+    assert_eq!(held.len(), 100);
+    stage.client.get("/api/v1/namespaces").await;
+    // Watches are counted apart.
+    stage.client.watch(USAGES).await.event().await;
+    drop(held);
+    assert_eq!(stage.client.send("GET", USAGES, &[], "").await.status, 200);
+}
+
+/// Paths that a server could read as others than the one that was authorized.
+#[tokio::test]
+async fn dots_in_paths_are_refused() {
+    let stage = Stage::new().await;
+    let extension = Extension::new(Way::Well);
+    stage.serve(&extension);
+    stage.register(GROUP).await;
+    stage.reason(GROUP, "Passed").await;
+    let before = extension.requests.load(Ordering::SeqCst);
+    for path in ["a/../../../secrets", "%2e%2e/b", "a/%2E"] {
+        let answer = stage.client.send("GET", &format!("{USAGES}/{path}"), &[], "").await;
+        assert_eq!(answer.status, 400, "{path}: {}", answer.text());
+    }
+    assert_eq!(extension.requests.load(Ordering::SeqCst), before);
+}

@@ -1,0 +1,13 @@
+//! Custom resources of several versions, which a webhook converts.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod failures;
+mod migration;
+mod storage;
+mod verbs;
+mod views;
+mod world;

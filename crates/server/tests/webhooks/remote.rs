@@ -1,0 +1,285 @@
+//! Webhooks over HTTPS, behind a server that does with connections what the test wants.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use k1s_server::Authority;
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::{TcpListener, TcpStream},
+};
+use tokio_rustls::{
+    TlsAcceptor,
+    rustls::{
+        ServerConfig, crypto,
+        pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject as _},
+    },
+    server::TlsStream,
+};
+
+use super::*;
+
+/// What a server does with a request.
+#[derive(Debug, Clone, Copy)]
+enum Way {
+    Allow,
+    Garbage,
+    WrongUid,
+    /// Never answers.
+    Hang,
+    /// Sends bytes until the connection breaks.
+    Flood,
+    /// Announces a gigabyte.
+    Announce,
+    /// Closes in the middle of an answer.
+    CloseMidway,
+    /// Closes instead of an answer.
+    Close,
+}
+
+struct Remote {
+    port: u16,
+    authority: Authority,
+    connections: Arc<AtomicUsize>,
+    sent: Arc<AtomicUsize>,
+}
+
+impl Remote {
+    async fn start(names: &[&str], way: Way) -> Remote {
+        let authority = Authority::generate(Env::system().wall()).unwrap();
+        let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+        let files = authority.issue(&names, Env::system().wall()).unwrap();
+        let chain: Vec<_> =
+            CertificateDer::pem_slice_iter(files.certificate.as_bytes()).collect::<Result<_, _>>().unwrap();
+        let key = PrivateKeyDer::from_pem_slice(files.key.as_bytes()).unwrap();
+        let config = ServerConfig::builder_with_provider(Arc::new(crypto::ring::default_provider()))
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_no_client_auth()
+            .with_single_cert(chain, key)
+            .unwrap();
+        let acceptor = TlsAcceptor::from(Arc::new(config));
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let (connections, sent) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+        let (counted, bytes) = (connections.clone(), sent.clone());
+        drop(Env::system().spawn("webhooks", async move {
+            loop {
+                let Ok((tcp, _)) = listener.accept().await else { return };
+                counted.fetch_add(1, Ordering::SeqCst);
+                let (acceptor, bytes) = (acceptor.clone(), bytes.clone());
+                drop(Env::system().spawn("webhook", async move {
+                    if let Ok(stream) = acceptor.accept(tcp).await {
+                        serve(stream, way, &bytes).await;
+                    }
+                }));
+            }
+        }));
+        Remote { port, authority, connections, sent }
+    }
+
+    /// A webhook at its address.
+    fn hook(&self, host: &str) -> Value {
+        json!({"name": "r.k1s.dev", "timeoutSeconds": 1, "clientConfig": {
+            "url": format!("https://{host}:{}/hook", self.port), "caBundle": BASE64_STANDARD.encode(self.authority.certificate())}})
+    }
+}
+
+/// Serves requests until the connection ends.
+async fn serve(mut stream: TlsStream<TcpStream>, way: Way, sent: &AtomicUsize) {
+    while let Some(body) = request(&mut stream).await {
+        let review: Value = serde_json::from_slice(&body).unwrap();
+        let uid = match way {
+            Way::WrongUid => json!("other"),
+            _ => review["request"]["uid"].clone(),
+        };
+        let answer = json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview",
+            "response": {"uid": uid, "allowed": true, "warnings": ["over HTTPS"]}});
+        let answer = match way {
+            Way::Garbage => "<html>".to_owned(),
+            _ => answer.to_string(),
+        };
+        let head = |length: usize| {
+            format!("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n")
+        };
+        match way {
+            Way::Hang => std::future::pending().await,
+            Way::Close => return,
+            Way::CloseMidway => {
+                let _ = stream.write_all(format!("{}{{\"kind\":", head(1000)).as_bytes()).await;
+                return;
+            }
+            Way::Announce => {
+                let _ = stream.write_all(head(1 << 30).as_bytes()).await;
+            }
+            Way::Flood => {
+                let _ = stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n").await;
+                let block = vec![b' '; 1 << 16];
+                while stream.write_all(&block).await.is_ok() {
+                    sent.fetch_add(block.len(), Ordering::SeqCst);
+                }
+                return;
+            }
+            Way::Allow | Way::Garbage | Way::WrongUid => {
+                let text = format!("{}{answer}", head(answer.len()));
+                if stream.write_all(text.as_bytes()).await.is_err() {
+                    return;
+                }
+            }
+        }
+    }
+}
+
+/// The body of the next request.
+async fn request(stream: &mut TlsStream<TcpStream>) -> Option<Vec<u8>> {
+    let mut read = Vec::new();
+    let mut byte = [0];
+    while !read.ends_with(b"\r\n\r\n") {
+        stream.read_exact(&mut byte).await.ok()?;
+        read.push(byte[0]);
+    }
+    let head = String::from_utf8(read).unwrap().to_lowercase();
+    assert!(head.starts_with("post /hook?timeout=1s http/1.1\r\n"), "{head}");
+    let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")).unwrap();
+    let mut body = vec![0; length.parse().unwrap()];
+    stream.read_exact(&mut body).await.ok()?;
+    Some(body)
+}
+
+async fn attempt(stage: &Stage, name: &str) -> (u16, String) {
+    let (code, answer) = stage.configmap(json!({"metadata": {"name": name}})).await;
+    (code, answer["message"].as_str().unwrap_or_default().to_owned())
+}
+
+#[tokio::test]
+async fn a_webhook_over_https_is_called_with_one_connection() {
+    let stage = Stage::new().await;
+    let remote = Remote::start(&["127.0.0.1"], Way::Allow).await;
+    stage.register("Validating", "v", &[remote.hook("127.0.0.1")]).await;
+    for i in 0..5 {
+        let body = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": format!("c{i}")}});
+        let answer = stage.send("POST", CONFIGMAPS, &body).await;
+        assert_eq!(
+            (answer.status, answer.header("warning")),
+            (201, "299 - \"over HTTPS\""),
+            "{}",
+            answer.text()
+        );
+    }
+    assert_eq!(remote.connections.load(Ordering::SeqCst), 1);
+}
+
+#[tokio::test]
+async fn only_the_authority_of_the_bundle_is_trusted_and_it_can_be_replaced() {
+    let stage = Stage::new().await;
+    let remote = Remote::start(&["127.0.0.1"], Way::Allow).await;
+    let other = Authority::generate(Env::system().wall()).unwrap();
+    let mut hook = remote.hook("127.0.0.1");
+    hook["clientConfig"]["caBundle"] = BASE64_STANDARD.encode(other.certificate()).into();
+    stage.register("Validating", "v", std::slice::from_ref(&hook)).await;
+    let url = format!("https://127.0.0.1:{}/hook?timeout=1s", remote.port);
+    let failed = "Internal error occurred: failed calling webhook \"r.k1s.dev\": failed to call webhook: ";
+    let unknown = "tls: failed to verify certificate: x509: certificate signed by unknown authority";
+    assert_eq!(attempt(&stage, "a").await, (500, format!("{failed}Post \"{url}\": {unknown}")));
+    // As cert-manager does it: the bundle is patched.
+    let path = format!("{}/v", configurations("Validating"));
+    let bundle = BASE64_STANDARD.encode(remote.authority.certificate());
+    let injected = json!([{"op": "replace", "path": "/webhooks/0/clientConfig/caBundle", "value": bundle}]);
+    assert_eq!(stage.client.call("PATCH", &path, injected).await.0, 200);
+    assert_eq!(attempt(&stage, "a").await.0, 201);
+    // Without a bundle, the system's authorities count.
+    let removed = json!([{"op": "remove", "path": "/webhooks/0/clientConfig/caBundle"}]);
+    assert_eq!(stage.client.call("PATCH", &path, removed).await.0, 200);
+    assert_eq!(attempt(&stage, "b").await, (500, format!("{failed}Post \"{url}\": {unknown}")));
+}
+
+#[tokio::test]
+async fn the_certificate_has_to_be_for_the_host() {
+    let stage = Stage::new().await;
+    let remote = Remote::start(&["other.example"], Way::Allow).await;
+    stage.register("Validating", "v", &[remote.hook("127.0.0.1")]).await;
+    let (code, message) = attempt(&stage, "a").await;
+    assert_eq!(code, 500);
+    assert!(message.contains("tls: failed to verify certificate: x509: "), "{message}");
+}
+
+#[tokio::test]
+async fn a_service_is_reached_at_its_configured_address() {
+    let remote = Remote::start(&["svc.ns.svc"], Way::Allow).await;
+    let mut options = ServerOptions::default();
+    options.services.addresses.insert("ns/svc:8443".into(), format!("127.0.0.1:{}", remote.port));
+    let env = Env::system();
+    let server = common::server_with(&env, Arc::new(MemoryStore::default()), options).await;
+    let stage = Stage { client: common::client(&server), local: LocalServices::default() };
+    let mut hook = remote.hook("");
+    let config = &mut hook["clientConfig"];
+    config.as_object_mut().unwrap().remove("url");
+    config["service"] = json!({"namespace": "ns", "name": "svc", "port": 8443, "path": "/hook"});
+    stage.register("Validating", "v", std::slice::from_ref(&hook)).await;
+    assert_eq!(attempt(&stage, "a").await, (201, String::new()));
+    // Not at another port.
+    stage.unregister("Validating", "v").await;
+    hook["clientConfig"]["service"]["port"] = 443.into();
+    stage.register("Validating", "v", &[hook]).await;
+    let (code, message) = attempt(&stage, "b").await;
+    assert_eq!(code, 500);
+    assert!(
+        message.ends_with("Post \"https://svc.ns.svc:443/hook?timeout=1s\": service \"svc\" not found"),
+        "{message}"
+    );
+}
+
+#[tokio::test]
+async fn nothing_listens() {
+    let stage = Stage::new().await;
+    let port = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap().port();
+    let hook = json!({"name": "r.k1s.dev", "timeoutSeconds": 5,
+        "clientConfig": {"url": format!("https://127.0.0.1:{port}/hook")}});
+    stage.register("Mutating", "m", &[hook]).await;
+    let why = format!(
+        "Internal error occurred: failed calling webhook \"r.k1s.dev\": failed to call webhook: Post \"https://127.0.0.1:{port}/hook?timeout=5s\": dial tcp 127.0.0.1:{port}: connect: connection refused"
+    );
+    assert_eq!(attempt(&stage, "a").await, (500, why));
+}
+
+/// A hostile webhook fails its own requests, within their timeout and a bound on memory.
+#[tokio::test]
+async fn hostile_webhooks_are_given_up_while_others_are_served() {
+    for (way, why) in [
+        (Way::Hang, "context deadline exceeded"),
+        (Way::Garbage, "couldn't get version/kind; json parse error: "),
+        (Way::WrongUid, "received invalid webhook response: expected response.uid="),
+        (Way::Flood, "the answer of the webhook is larger than 16777216 bytes"),
+        (Way::Announce, "the answer of the webhook is larger than 16777216 bytes"),
+        (Way::CloseMidway, "unexpected EOF"),
+        (Way::Close, "EOF"),
+    ] {
+        let stage = Stage::new().await;
+        let remote = Remote::start(&["127.0.0.1"], way).await;
+        let mut hook = remote.hook("127.0.0.1");
+        if !matches!(way, Way::Hang) {
+            // Time for 16 MiB, on a busy machine.
+            hook["timeoutSeconds"] = 1.into();
+        }
+        stage.register("Validating", "v", &[hook]).await;
+        let hostile = (0..4).map(|i| {
+            let stage = &stage;
+            async move { attempt(stage, &format!("c{i}")).await }
+        });
+        let others = async {
+            for i in 0..20 {
+                let body =
+                    json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": format!("s{i}")}});
+                stage.client.post("/api/v1/namespaces/default/secrets", body).await;
+            }
+        };
+        let (answers, ()) = tokio::join!(futures_util::future::join_all(hostile), others);
+        for (code, message) in answers {
+            assert_eq!(code, 500, "{way:?}: {message}");
+            let late = matches!(way, Way::Flood) && message.ends_with("context deadline exceeded");
+            assert!(message.contains(why) || late, "{way:?}: {message}");
+        }
+        let sent = remote.sent.load(Ordering::SeqCst);
+        assert!(sent < 4 * (24 << 20), "{way:?}: {sent} bytes were taken");
+        assert_eq!(stage.client.get(CONFIGMAPS).await["items"].as_array().unwrap().len(), 1, "{way:?}");
+    }
+}

@@ -1,0 +1,3 @@
+module k1s.dev/interop/aggregated
+
+go 1.26.0
