@@ -1,8 +1,8 @@
 //! What the fuzz targets do with bytes. `tests/fuzz.rs` does the same with generated ones.
 
 use k1s_apply::{
-    FieldSet, PathElement,
-    managed::{FieldManager, Single, decode, encode},
+    FieldSet, Path, PathElement,
+    managed::{FieldManager, ScaleManagers, Single, decode, encode},
     merge::{ManagerId, Managers, Operation, Updater},
     schema::{Atom, Field, List, Map, Relationship, Scalar, Schema, TypeRef},
     typed::{Duplicates, Typed},
@@ -21,6 +21,22 @@ pub(crate) fn fields_v1(data: &[u8]) {
     assert_eq!(set.paths().into_iter().collect::<FieldSet>(), set);
     assert!(set.difference(&set).is_empty());
     assert_eq!(set.union(&set.leaves()), set);
+}
+
+/// `FieldsV1` as text, as a server stores it: read as the set that its JSON value is.
+pub(crate) fn fields_text(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    let read = FieldSet::from_fields_v1_json(text);
+    let expected = serde_json::from_str::<Value>(text).ok().and_then(|json| FieldSet::from_fields_v1(&json).ok());
+    match (read, expected) {
+        (Ok(read), Some(expected)) => {
+            assert_eq!(read, expected);
+            let written = read.to_fields_v1_json();
+            assert_eq!(FieldSet::from_fields_v1_json(&written).expect("what was written can be read"), read);
+        }
+        (Err(_), None) => {}
+        (read, expected) => panic!("{text:?} is read as {read:?}, its value as {expected:?}"),
+    }
 }
 
 /// A key of `FieldsV1`.
@@ -59,6 +75,47 @@ pub(crate) fn entries(data: &[u8]) {
         let _ = manager.apply(&new, &object(None, "c"), "you", true);
         let _ = manager.extract(&live, "you");
     }
+    stored(&json, &object);
+}
+
+/// Entries as a server stores them, with `fieldsV1` as text that may be anything.
+fn stored(entries: &Value, object: &dyn Fn(Option<&Value>, &str) -> Value) {
+    let schema = Schema::new();
+    let versions = Single::new("v1", &schema, Schema::deduced());
+    let manager = FieldManager::new(&versions, "v1", "ConfigMap", "2024-01-01T00:00:00Z")
+        .fields_as_json()
+        .schemas_are_unchanged(true);
+    let mut entries = entries.clone();
+    for entry in entries.as_array_mut().into_iter().flatten() {
+        if let Some(fields) = entry.get_mut("fieldsV1").filter(|fields| !fields.is_string()) {
+            *fields = fields.to_string().into();
+        }
+    }
+    let mut live = object(Some(&entries), "a");
+    live["metadata"]["annotations"] =
+        json!({"kubectl.kubernetes.io/last-applied-configuration": object(None, "a").to_string()});
+    for name in ["you", "kubectl"] {
+        for value in ["a", "b"] {
+            let config = object(None, value);
+            if let (Ok(true), Ok(applied)) =
+                (manager.is_applied(&live, &config, name), manager.apply(&live, &config, name, false))
+            {
+                assert!(!applied.changed, "{name} has applied {config} to {live}, and is told that it changes something");
+            }
+            let _ = manager.apply(&live, &config, name, true);
+        }
+        let mut new = object(None, "b");
+        manager.update(&live, &mut new, name);
+    }
+
+    let paths = [("v1".to_owned(), Some(Path::fields(["data", "k"])))];
+    let scale = ScaleManagers { version: "v1", paths: &paths };
+    if let Ok(of_scale) = scale.of_scale(Some(&entries)) {
+        // Who wrote the Scale as it was keeps what they had.
+        let _ = scale.of_parent(Some(&entries), of_scale.as_ref()).expect("both can be read");
+        let _ = scale.of_parent(Some(&entries), None);
+    }
+    let _ = scale.of_parent(None, Some(&entries));
 }
 
 /// Three objects of a fixed schema, of which none has to match it: nothing panics, and what was applied is there.

@@ -67,6 +67,15 @@ const KEYS: &[&str] = &[
     "",
 ];
 
+/// Objects of objects, with keys of which most are those of fields.
+fn fields() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![9 => Just(json!({})), 1 => json(KEYS)];
+    leaf.prop_recursive(4, 30, 5, |inner| {
+        collection::vec((proptest::sample::select(KEYS), inner), 0..5)
+            .prop_map(|entries| entries.into_iter().map(|(key, value)| (key.to_owned(), value)).collect())
+    })
+}
+
 const ENTRY: &[&str] = &[
     "manager",
     "operation",
@@ -139,6 +148,7 @@ proptest! {
     #[test]
     fn random_bytes(data: Vec<u8>) {
         bodies::fields_v1(&data);
+        bodies::fields_text(&data);
         bodies::path_element(&data);
         bodies::entries(&data);
         bodies::merge(&data);
@@ -147,6 +157,12 @@ proptest! {
     #[test]
     fn fields_v1(data in text(collection::vec(json(KEYS), 1))) {
         bodies::fields_v1(&data);
+    }
+
+    #[test]
+    fn fields_text(data in text(collection::vec(json(KEYS), 1)), fields in text(collection::vec(fields(), 1))) {
+        bodies::fields_text(&data);
+        bodies::fields_text(&fields);
     }
 
     #[test]
