@@ -27,7 +27,8 @@ pub(crate) fn fields_v1(data: &[u8]) {
 pub(crate) fn fields_text(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let read = FieldSet::from_fields_v1_json(text);
-    let expected = serde_json::from_str::<Value>(text).ok().and_then(|json| FieldSet::from_fields_v1(&json).ok());
+    let expected =
+        serde_json::from_str::<Value>(text).ok().and_then(|json| FieldSet::from_fields_v1(&json).ok());
     match (read, expected) {
         (Ok(read), Some(expected)) => {
             assert_eq!(read, expected);
@@ -100,7 +101,10 @@ fn stored(entries: &Value, object: &dyn Fn(Option<&Value>, &str) -> Value) {
             if let (Ok(true), Ok(applied)) =
                 (manager.is_applied(&live, &config, name), manager.apply(&live, &config, name, false))
             {
-                assert!(!applied.changed, "{name} has applied {config} to {live}, and is told that it changes something");
+                assert!(
+                    !applied.changed,
+                    "{name} has applied {config} to {live}, and is told that it changes something"
+                );
             }
             let _ = manager.apply(&live, &config, name, true);
         }

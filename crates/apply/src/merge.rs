@@ -209,9 +209,6 @@ pub(crate) struct Changes {
     pub(crate) written: FieldSet,
 }
 
-/// The fields of a configuration, and the object that it changes, with the changes.
-pub(crate) type Merged<'a> = (FieldSet, Option<(Typed<'a>, Changes)>);
-
 /// Computes owners.
 pub struct Updater<'a> {
     versions: &'a dyn Versions,
@@ -418,8 +415,11 @@ impl<'a> Updater<'a> {
         let new = self
             .prune(merged, managers, &config.version, last.as_ref())
             .map_err(|why| failed("failed to prune fields", why))?;
-        let changes = self.compare(live, &new)?;
-        self.take(live, &new, &changes, managers, Some(applier), force)?;
+        // Whoever is alone takes nothing from others, whatever has changed.
+        if managers.len() > 1 {
+            let changes = self.compare(live, &new)?;
+            self.take(live, &new, &changes, managers, Some(applier), force)?;
+        }
         if managers.get(applier).is_some_and(|owned| owned.fields.is_empty()) {
             managers.remove(applier);
         }
@@ -431,15 +431,15 @@ impl<'a> Updater<'a> {
         Filter::filter(self.filter, config.field_set())
     }
 
-    /// The fields of a configuration, and the object with it merged in and what that changes; no object if that is nothing.
-    pub(crate) fn merge(&self, live: &Typed<'a>, config: &Typed<'a>) -> Result<Merged<'a>, MergeError> {
+    /// The fields of a configuration, and the object with it merged in; no object if that changes nothing.
+    pub(crate) fn merge(
+        &self,
+        live: &Typed<'a>,
+        config: &Typed<'a>,
+    ) -> Result<(FieldSet, Option<Typed<'a>>), MergeError> {
         let new = live.merge(config).map_err(|why| failed("failed to merge config", why))?;
         let fields = self.fields(config);
-        if value::equal(&live.value, &new.value) {
-            return Ok((fields, None));
-        }
-        let changes = self.compare(live, &new)?;
-        Ok((fields, Some((new, changes))))
+        Ok((fields, (!value::equal(&live.value, &new.value)).then_some(new)))
     }
 
     /// Removes the fields that the applier no longer applies, and nobody else owns.

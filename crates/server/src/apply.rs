@@ -9,7 +9,7 @@ use crate::{
     body::Body,
     context::{Cx, FieldValidation, WriteOptions, invalid_options},
     errors::Error,
-    input, lifecycle, managed,
+    lifecycle, managed,
     objectmeta::metadata_mut,
     parts::Part,
     resource::{Resource, Source},
@@ -18,13 +18,6 @@ use crate::{
 };
 
 /// The content type of a configuration, in YAML or JSON.
-pub(crate) const MEDIA_TYPE: &str = "application/apply-patch+yaml";
-
-/// Whether a PATCH is an apply.
-pub(crate) fn is_apply(cx: &Cx) -> bool {
-    input::content_type(cx) == MEDIA_TYPE
-}
-
 /// The options of an apply.
 pub(crate) struct Options {
     pub(crate) write: WriteOptions,
@@ -105,8 +98,9 @@ impl Config {
 pub(crate) async fn apply(cx: &Cx, part: Part) -> Result<Response<Body>, Error> {
     let options = options(cx)?;
     let config = Config::read(cx)?;
-    // Webhooks and policies are asked even if nothing changes: they may change it themselves.
-    let is_seen = admission::is_seen_by_users(cx, part).await?;
+    // Webhooks and policies are asked even if nothing changes: they may change it themselves. Whoever approves again needs the
+    // permission, too.
+    let is_seen = part == Part::Approval || admission::is_seen_by_users(cx, part).await?;
     let change = |old: &Value, stored: Option<&Stored>| {
         let live = stored.map(|stored| (stored, old));
         if let Some(live) = live

@@ -34,6 +34,14 @@ pub(crate) fn content_type(cx: &Cx) -> &str {
     value.split(';').next().unwrap_or_default().trim()
 }
 
+/// The media type of an apply.
+pub(crate) const APPLY: &str = "application/apply-patch+yaml";
+
+/// Whether a PATCH is an apply.
+pub(crate) fn is_apply(cx: &Cx) -> bool {
+    content_type(cx) == APPLY
+}
+
 fn media(cx: &Cx) -> Result<Media, Status> {
     match content_type(cx) {
         "" | "application/json" => Ok(Media::Json),

@@ -244,9 +244,18 @@ pub(crate) fn convert(resource: &Resource, object: &Value, version: &str) -> Res
 
 /// A copy of an object without its managers.
 pub(crate) fn without_managers(object: &Value) -> Value {
-    let mut copy = object.clone();
-    metadata_mut(&mut copy).shift_remove("managedFields");
-    copy
+    fn copy<'v>((name, value): (&'v String, &'v Value)) -> (String, Value) {
+        (name.clone(), value.clone())
+    }
+    let Value::Object(fields) = object else { return object.clone() };
+    let without = fields.iter().map(|(name, value)| match value {
+        Value::Object(metadata) if name == "metadata" => {
+            let kept = metadata.iter().filter(|(name, _)| *name != "managedFields");
+            (name.clone(), Value::Object(kept.map(copy).collect()))
+        }
+        _ => copy((name, value)),
+    });
+    Value::Object(without.collect())
 }
 
 /// Whether fields that are still JSON text are nested too deeply: they are below the object, its metadata, the list and an

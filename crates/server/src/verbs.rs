@@ -72,7 +72,7 @@ fn patch_type(cx: &Cx) -> Result<&'static str, Error> {
     let known = PATCH_TYPES.iter().find(|known| **known == sent).copied();
     match known {
         Some("application/strategic-merge-patch+json") | None if custom => {
-            let types = [PATCH_TYPES[0], PATCH_TYPES[1], apply::MEDIA_TYPE];
+            let types = [PATCH_TYPES[0], PATCH_TYPES[1], input::APPLY];
             Err(errors::unsupported_media_type(&types.join(", ")).into())
         }
         Some(known) => Ok(known),
@@ -235,7 +235,7 @@ pub(crate) async fn read_patch(cx: &Cx, options: WriteOptions) -> Result<(Patch,
 
 /// PATCH of an object, or of a part of it.
 pub(crate) async fn patch(cx: &Cx, part: Part) -> Result<Response<Body>, Error> {
-    if apply::is_apply(cx) {
+    if input::is_apply(cx) {
         return apply::apply(cx, part).await;
     }
     patch_type(cx)?;

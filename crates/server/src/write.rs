@@ -1,15 +1,21 @@
 //! Create and update: prepare, admit, validate, store. All other writes use these.
 
+mod preconditions;
 mod same;
 
 use std::collections::{BTreeSet, HashSet};
 
+use bytes::Bytes;
 use http::Response;
 use k1s_object::{Check, FieldError, Status, depth, field::quote, gvk::GroupVersion, meta};
-use k1s_store::{Action, Error as StoreError, Op, Precondition, Txn};
+use k1s_store::{Action, Error as StoreError, Op, Precondition, Revision, Txn};
 use serde_json::{Map, Value};
 
-use self::same::same;
+pub(crate) use self::preconditions::uid_conflict;
+use self::{
+    preconditions::{check_revision, check_uid, nothing_has_uid, revision_number},
+    same::same,
+};
 use crate::{
     admission::{self, Admission, Begin},
     authz,
@@ -20,7 +26,7 @@ use crate::{
     errors::{self, AlreadyExists, Error},
     escalation,
     hooks::Operation,
-    managed,
+    input, managed,
     objectmeta::{finalizers, is_gone, meta_text, metadata_mut},
     parts::{self, Part},
     request::Verb,
@@ -143,15 +149,23 @@ pub(crate) async fn create(cx: &Cx, mut object: Value, dry_run: bool) -> Result<
     };
     generate(&mut object);
     let mut names = if base.is_some() { NAME_ATTEMPTS } else { 1 };
+    let version = meta_text(&object, "resourceVersion").to_owned();
+    // What is prepared once is good for all attempts, unless it depends on the name, or an attempt reserves something for it.
+    let mut original = (base.is_some() || admission::reserves(cx)).then(|| object.clone());
+    prepare_create(cx, &mut object, &identity);
     let mut again = false;
     for _ in 0..TAKEN_RETRIES + NAME_ATTEMPTS {
-        match create_once(cx, &mut admission, object.clone(), &identity, dry_run, again).await {
+        match create_once(cx, &mut admission, &mut object, &version, dry_run, again).await {
             Err(Error::AlreadyExists(_)) if names > 1 => {
                 names -= 1;
-                generate(&mut object);
+                original.iter_mut().for_each(generate);
             }
             Err(Error::Taken) => again = true,
             other => return other,
+        }
+        if let Some(original) = &original {
+            object = original.clone();
+            prepare_create(cx, &mut object, &identity);
         }
     }
     let name = meta_text(&object, "name");
@@ -167,22 +181,32 @@ struct Identity {
 }
 
 /// The transaction with additional operations.
-fn with(txn: Txn, ops: Vec<Op>) -> Txn {
-    ops.into_iter().fold(txn, Txn::op)
+fn with(txn: Txn, ops: &[Op]) -> Txn {
+    ops.iter().cloned().fold(txn, Txn::op)
 }
 
-/// `again`: something that an attempt before relied on has changed.
-async fn create_once(
+/// Encodes an object and carries out the transaction that stores it. One that is too large for the store loses its managers,
+/// as in kube-apiserver, unless they are what the request is about.
+async fn store(
     cx: &Cx,
-    admission: &mut Admission<'_>,
-    mut object: Value,
-    identity: &Identity,
-    dry_run: bool,
-    again: bool,
-) -> Result<Written, Error> {
+    object: &mut Value,
+    txn: impl Fn(Bytes) -> Txn,
+) -> Result<(Result<Revision, StoreError>, Bytes), Error> {
+    let Encoded { value, shown } = conversion::encode(cx, object).await?;
+    let written = cx.tenant.txn(txn(value)).await;
+    let is_too_large = matches!(written, Err(StoreError::TooLarge { .. }));
+    if !is_too_large || input::is_apply(cx) || metadata_mut(object).shift_remove("managedFields").is_none() {
+        return Ok((written, shown));
+    }
+    let Encoded { value, shown } = conversion::encode(cx, object).await?;
+    Ok((cx.tenant.txn(txn(value)).await, shown))
+}
+
+/// Drops what a client may not set, and sets what the server does. Preparing a prepared object again may change it: the selectors of
+/// a pod would get the requirements of its `matchLabelKeys` twice.
+fn prepare_create(cx: &Cx, object: &mut Value, identity: &Identity) {
     let resource = &*cx.resource;
-    let version = meta_text(&object, "resourceVersion").to_owned();
-    let metadata = metadata_mut(&mut object);
+    let metadata = metadata_mut(object);
     for field in ["resourceVersion", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"] {
         metadata.shift_remove(field);
     }
@@ -193,22 +217,34 @@ async fn create_once(
         metadata
             .retain(|key, value| key != "namespace" || value.as_str().is_some_and(|text| !text.is_empty()));
     }
-    let mut ops: Vec<Op> = admission.namespace(&object, again).await?.into_iter().collect();
-    escalation::check_create(cx, &object).await?;
-    ops.extend(admission::reserve(cx, &mut object, None).await?);
     if resource.has_generation() {
-        metadata_mut(&mut object).insert("generation".into(), 1.into());
+        metadata.insert("generation".into(), 1.into());
     }
-    resource.prepare_create(&mut object);
-    admission::prepared(cx, &mut object);
-    stamp_times(cx, &mut object, None);
-    let name = meta_text(&object, "name").to_owned();
-    let wrong_type = resource.type_errors(&object);
+    resource.prepare_create(object);
+    admission::prepared(cx, object);
+    stamp_times(cx, object, None);
+}
+
+/// `version`: the resourceVersion that was sent. `again`: something that an attempt before relied on has changed.
+async fn create_once(
+    cx: &Cx,
+    admission: &mut Admission<'_>,
+    object: &mut Value,
+    version: &str,
+    dry_run: bool,
+    again: bool,
+) -> Result<Written, Error> {
+    let resource = &*cx.resource;
+    let mut ops: Vec<Op> = admission.namespace(object, again).await?.into_iter().collect();
+    escalation::check_create(cx, object).await?;
+    ops.extend(admission::reserve(cx, object, None).await?);
+    let name = meta_text(object, "name").to_owned();
+    let wrong_type = resource.type_errors(object);
     if !wrong_type.is_empty() {
-        return Err(invalid(cx, &object, &name, wrong_type).into());
+        return Err(invalid(cx, object, &name, wrong_type).into());
     }
     let check = Check::new();
-    let root = check.root(&object);
+    let root = check.root(object);
     meta::validate_create(root.get("metadata"), resource.namespaced, &|name, prefix| {
         resource.name_errors(name, prefix)
     });
@@ -218,27 +254,27 @@ async fn create_once(
     cx.tenant.shared.metrics.policies.rules(clock.took());
     let errors = check.take();
     if !errors.is_empty() {
-        return Err(invalid(cx, &object, &name, errors).into());
+        return Err(invalid(cx, object, &name, errors).into());
     }
-    warn(cx, Part::Main, &object, None);
-    ops.extend(admission.validate(Some(&object), None, false).await?);
+    warn(cx, Part::Main, object, None);
+    ops.extend(admission.validate(Some(object), None, false).await?);
     if dry_run && !version.is_empty() {
         // A dry run has no store revision to replace it.
-        metadata_mut(&mut object).insert("resourceVersion".into(), version.as_str().into());
+        metadata_mut(object).insert("resourceVersion".into(), version.into());
     }
-    resource.default_status(&mut object);
-    resource.finish(&mut object);
-    resource.settle(&mut object);
-    resource.set_type(&mut object);
-    check_depth(cx, &mut object, &name)?;
+    resource.default_status(object);
+    resource.finish(object);
+    resource.settle(object);
+    resource.set_type(object);
+    check_depth(cx, object, &name)?;
     let key = cx.tenant.key(resource, &cx.namespace, &name);
     let names_version = version.parse::<u64>().is_ok_and(|version| version != 0);
     if dry_run || names_version {
         return match cx.tenant.get(&key).await? {
-            Some(stored) => Err(already_exists(cx, &object, Some(&stored))),
+            Some(stored) => Err(already_exists(cx, object, Some(&stored))),
             None if dry_run => {
-                managed::expand(&mut object);
-                Ok(Written::Value(conversion::dry_run(cx, object).await?))
+                managed::expand(object);
+                Ok(Written::Value(conversion::dry_run(cx, std::mem::take(object)).await?))
             }
             None => {
                 Err(Status::new(500, "", "resourceVersion should not be set on objects to be created").into())
@@ -246,19 +282,22 @@ async fn create_once(
         };
     }
     unenforced::warn(cx);
-    let Encoded { value, shown } = conversion::encode(cx, &object).await?;
     // Checks come first: a deleted namespace is reported even if the object exists.
     let (checks, ops): (Vec<Op>, Vec<Op>) = ops.into_iter().partition(|op| op.action == Action::Check);
-    let txn = with(Txn::new(), checks).put(key.clone(), value.clone(), Precondition::Absent);
-    match cx.tenant.txn(with(txn, ops)).await {
+    let (written, shown) = store(cx, object, |value| {
+        let checks = with(Txn::new(), &checks);
+        with(checks.put(key.clone(), value, Precondition::Absent), &ops)
+    })
+    .await?;
+    match written {
         Ok(revision) => {
-            controllers::note(cx, &object, Change::Created);
+            controllers::note(cx, object, Change::Created);
             Ok(Written::Stored(Stored::written(&shown, revision)?))
         }
         Err(StoreError::Conflict(conflict)) if conflict.key != key => Err(Error::Taken),
         Err(StoreError::Conflict(conflict)) => {
             let current = conflict.current.map(|current| Stored::new(&current.value, current.revision));
-            Err(already_exists(cx, &object, current.and_then(Result::ok).as_ref()))
+            Err(already_exists(cx, object, current.and_then(Result::ok).as_ref()))
         }
         Err(error) => Err(cx.tenant.refusal(error)),
     }
@@ -597,16 +636,20 @@ async fn update_once(
     if update.part == Part::Main {
         unenforced::warn(cx);
     }
-    let Encoded { value, shown } = conversion::encode(cx, &new).await?;
     // Removing the last finalizer of a terminating object removes the object.
-    let expected = Precondition::Revision(stored.revision);
-    let txn = if gone {
+    if gone {
         ops = admission::release(cx, old).await?;
-        Txn::new().delete(key.clone(), expected)
-    } else {
-        Txn::new().put(key.clone(), value.clone(), expected)
-    };
-    match cx.tenant.txn(with(txn, ops)).await {
+    }
+    let expected = Precondition::Revision(stored.revision);
+    let (written, shown) = store(cx, &mut new, |value| {
+        let txn = match gone {
+            true => Txn::new().delete(key.clone(), expected),
+            false => Txn::new().put(key.clone(), value, expected),
+        };
+        with(txn, &ops)
+    })
+    .await?;
+    match written {
         Ok(revision) => {
             controllers::note(cx, &new, if gone { Change::Deleted } else { Change::Updated });
             let written = Written::Stored(Stored::written(&shown, revision)?);
@@ -623,70 +666,6 @@ async fn update_once(
         }
         Err(error) => Err(cx.tenant.refusal(error)),
     }
-}
-
-/// The resourceVersion of an object as a number, 0 if it has none.
-fn revision_number(text: &str) -> Result<u64, Status> {
-    if text.is_empty() {
-        return Ok(0);
-    }
-    text.parse().map_err(|_| {
-        Status::new(500, "", format!("strconv.ParseUint: parsing {}: invalid syntax", quote(text)))
-    })
-}
-
-/// Compares resourceVersions. `true`: the client sent one, so a conflict is returned instead of retried.
-fn check_revision(cx: &Cx, update: &Update<'_>, new: &Value, stored: &Stored) -> Result<bool, Error> {
-    let number = revision_number(meta_text(new, "resourceVersion"))?;
-    if number == 0 {
-        if !cx.resource.unconditional_update() && update.part != Part::Internal && update.uid_is_precondition
-        {
-            let error = FieldError::invalid("metadata.resourceVersion", 0, "must be specified for an update");
-            return Err(Status::invalid(&cx.resource.group, &cx.resource.plural, &cx.name, &[error]).into());
-        }
-        return Ok(false);
-    }
-    if number != stored.revision.get() {
-        return Err(modified(cx).into());
-    }
-    Ok(update.uid_is_precondition)
-}
-
-fn check_uid(cx: &Cx, update: &Update<'_>, new: &Value, old: &Value) -> Result<(), Error> {
-    let (sent, kept) = (meta_text(new, "uid"), meta_text(old, "uid"));
-    if update.uid_is_precondition && !sent.is_empty() && sent != kept {
-        return Err(uid_conflict(cx, sent, kept).into());
-    }
-    Ok(())
-}
-
-/// 409: an applied configuration has a UID, and there is no object.
-fn nothing_has_uid(cx: &Cx, uid: &str) -> Status {
-    let why =
-        format!("uid mismatch: the provided object specified uid {uid}, and no existing object was found");
-    Status::conflict(&cx.resource.group, &cx.resource.plural, &cx.name, why)
-}
-
-/// 409: the UID precondition does not match.
-pub(crate) fn uid_conflict(cx: &Cx, sent: &str, kept: &str) -> Status {
-    let resource = &cx.resource;
-    // The key in kube-apiserver's storage.
-    let place = match (&*resource.group, &*resource.plural) {
-        ("", "services") => "services/specs".to_owned(),
-        ("", "endpoints") => "services/endpoints".to_owned(),
-        ("", "nodes") => "minions".to_owned(),
-        ("", "replicationcontrollers") => "controllers".to_owned(),
-        ("networking.k8s.io", "ingresses") => "ingress".to_owned(),
-        (group @ ("apiextensions.k8s.io" | "apiregistration.k8s.io"), plural) => format!("{group}/{plural}"),
-        (group, plural) if resource.is_custom() => format!("{group}/{plural}"),
-        (_, plural) => plural.to_owned(),
-    };
-    let slash = if cx.namespace.is_empty() { "" } else { "/" };
-    let why = format!(
-        "StorageError: invalid object, Code: 4, Key: /registry/{place}/{}{slash}{}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: {sent}, UID in object meta: {kept}",
-        cx.namespace, cx.name
-    );
-    Status::conflict(&resource.group, &resource.plural, &cx.name, why)
 }
 
 /// Restores metadata that a client cannot remove by omitting it.

@@ -539,18 +539,16 @@ impl<'a> FieldManager<'a> {
         if texts.get(own).copied() != Some(&*strip(fields).to_fields_v1_json()) {
             return Ok(None);
         }
-        let new = match new {
-            None => None,
-            Some((new, changes)) => {
-                let taken = |(at, text): (usize, &&str)| {
-                    at != own && changes.written.count_in_json(text).is_none_or(|hits| hits > 0)
-                };
-                if !changes.removed.is_empty() || texts.iter().enumerate().any(taken) {
-                    return Ok(None);
-                }
-                Some(new)
+        // Whoever is alone takes nothing from others, whatever has changed.
+        if let Some(new) = new.as_ref().filter(|_| texts.len() > 1) {
+            let changes = updater.compare(&typed_live, new)?;
+            let taken = |(at, text): (usize, &&str)| {
+                at != own && changes.written.count_in_json(text).is_none_or(|hits| hits > 0)
+            };
+            if !changes.removed.is_empty() || texts.iter().enumerate().any(taken) {
+                return Ok(None);
             }
-        };
+        }
         let mut changed = new.is_some();
         let entries = self.touched(before, changed.then_some(own));
         let mut object = new.map_or_else(|| live.clone(), |new| new.value.into_owned());

@@ -364,16 +364,21 @@ pub(crate) fn prepared(cx: &Cx, object: &mut Value) {
     }
 }
 
+/// Whether [`reserve`] may change objects of the request's kind.
+pub(crate) fn reserves(cx: &Cx) -> bool {
+    is(cx, "", "Service")
+}
+
 /// Allocates and releases what an object holds (cluster IPs, node ports), and sets what the client left to the server.
 /// Returns further operations of its transaction.
 pub(crate) async fn reserve(cx: &Cx, object: &mut Value, old: Option<&Value>) -> Result<Vec<Op>, Status> {
-    if is(cx, "", "Service") { services::reserve(cx, object, old).await } else { Ok(Vec::new()) }
+    if reserves(cx) { services::reserve(cx, object, old).await } else { Ok(Vec::new()) }
 }
 
 /// Releases what an object holds when it is removed. Returns further operations of its transaction.
 pub(crate) async fn release(cx: &Cx, old: &Value) -> Result<Vec<Op>, Status> {
     let mut ops = quota::give_back(cx, old).await?;
-    if is(cx, "", "Service") {
+    if reserves(cx) {
         services::release(cx, old, &mut ops);
     } else if is(cx, "", "Namespace") {
         let key = cx.tenant.quota_mark(&cx.name);

@@ -45,7 +45,7 @@ pub(super) async fn handle(cx: &Cx) -> Result<Response<Body>, Error> {
             let change = |old: &Value| with_managed(cx, old, |_| Ok(sent.clone()));
             store(cx, &change, options.dry_run).await
         }
-        _ if apply::is_apply(cx) => {
+        _ if input::is_apply(cx) => {
             let options = apply::options(cx)?;
             let config = apply::Config::read(cx)?;
             let change = |old: &Value| {

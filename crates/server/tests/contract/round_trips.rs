@@ -148,6 +148,30 @@ async fn a_quota_created_by_another_server_applies_immediately() {
 }
 
 #[tokio::test]
+async fn a_create_that_is_tried_again_prepares_its_object_once() {
+    let spy = Spy::new();
+    let [one, other] = servers(&spy).await;
+    namespace(&one, "a").await;
+    let mut spread = pod("p0");
+    spread["metadata"]["labels"] = json!({"app": "x"});
+    spread["spec"]["topologySpreadConstraints"] = json!([{"maxSkew": 1, "topologyKey": "zone",
+        "whenUnsatisfiable": "DoNotSchedule", "labelSelector": {}, "matchLabelKeys": ["app"]}]);
+    let pods = of("a", "pods");
+    one.post(&pods, spread.clone()).await;
+    // What the first server knows of quotas is outdated now: its transaction fails once.
+    other.post(&of("a", "resourcequotas"), quota(9)).await;
+    spread["metadata"]["name"] = "p1".into();
+    let before = spy.calls();
+    one.post(&pods, spread).await;
+    assert!(spy.calls().1 > before.1 + 1, "the create was not tried again");
+    let [first, second] = [0, 1].map(|number| format!("{pods}/p{number}"));
+    let constraints = async |path: &str| one.get(path).await["spec"]["topologySpreadConstraints"].clone();
+    assert_eq!(constraints(&second).await, constraints(&first).await);
+    let expressions = &constraints(&second).await[0]["labelSelector"]["matchExpressions"];
+    assert_eq!(*expressions, json!([{"key": "app", "operator": "In", "values": ["x"]}]));
+}
+
+#[tokio::test]
 async fn a_quota_created_during_many_creates_counts_all_of_them() {
     let spy = Spy::new();
     let [one, other] = servers(&spy).await;

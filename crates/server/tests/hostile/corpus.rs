@@ -2,8 +2,10 @@
 
 use serde_json::{Value, json};
 
+use crate::applies;
+
 /// Maximum size of a body.
-const LIMIT: usize = 3 << 20;
+pub(crate) const LIMIT: usize = 3 << 20;
 
 /// A request that must be answered.
 pub(crate) struct Hostile {
@@ -30,7 +32,7 @@ const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitio
 const WIDGETS: &str = "/apis/example.com/v1/namespaces/default/widgets";
 
 /// As many comma-separated items as fit into a body with `rest` other bytes, up to `most`.
-fn many(most: usize, rest: usize, item: impl Fn(usize) -> String) -> String {
+pub(crate) fn many(most: usize, rest: usize, item: impl Fn(usize) -> String) -> String {
     let mut out = String::new();
     for i in 0..most {
         let item = item(i);
@@ -128,10 +130,11 @@ pub(crate) fn prepared() -> Vec<(&'static str, String)> {
     ]
 }
 
-/// A part of the corpus: 0 is the first half, any other number the second.
+/// A part of the corpus, which a process plays.
 pub(crate) fn part(number: usize) -> Vec<Hostile> {
     let themes: &[fn() -> Vec<Hostile>] = match number {
         0 => &[errors, owners_and_pods, definitions],
+        2 => &[applies::all],
         _ => &[custom_resources, documents, patches, lists],
     };
     themes.iter().flat_map(|theme| theme()).collect()

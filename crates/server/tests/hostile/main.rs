@@ -8,6 +8,7 @@ mod common;
 #[path = "../common/listening.rs"]
 mod listening;
 
+mod applies;
 mod bodies;
 mod connections;
 mod corpus;

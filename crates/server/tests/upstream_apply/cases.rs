@@ -1,15 +1,17 @@
 //! Cases that are a list of requests, and what runs them.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use k1s_env::VirtualClock;
+use k1s_env::{Env, VirtualClock};
 use k1s_server::ServerOptions;
+use k1s_store::{MemoryOptions, MemoryStore};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::{
     Outcome,
     common::{self, Client},
+    limited::Limited,
 };
 
 pub(crate) const FILES: &[(&str, &str)] = &[
@@ -65,7 +67,10 @@ pub(crate) fn read(text: &str) -> Vec<Case> {
 
 /// Runs a case on a server of its own.
 pub(crate) async fn run(case: &Case) -> Outcome {
-    let (client, clock) = common::simulated(ServerOptions::default()).await;
+    let (env, clock) = Env::simulated(7);
+    let store = Limited(MemoryStore::new(env.clone(), MemoryOptions::default()));
+    let server = common::server_with(&env, Arc::new(store), ServerOptions::default()).await;
+    let client = Client { server, env };
     let mut saved = BTreeMap::new();
     for (number, step) in case.steps.iter().enumerate() {
         let done = play(&client, &clock, step, &mut saved).await;

@@ -12,6 +12,7 @@ mod common;
 mod cases;
 mod kinds;
 mod known;
+mod limited;
 mod trailing_data;
 
 use std::{collections::BTreeMap, fmt::Write as _};

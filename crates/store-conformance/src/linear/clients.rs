@@ -1,18 +1,35 @@
 //! Clients that race on a few keys.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicU64, Ordering},
+use std::{
+    fmt::Debug,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 use bytes::Bytes;
 use k1s_env::Env;
-use k1s_store::{KeyValue, Precondition, Revision, Store, Txn, WatchRequest};
+use k1s_store::{Error, KeyValue, Precondition, Result, Revision, Store, Txn, WatchRequest};
 
 use super::{Answer, Call, Request, check_register, check_revisions, project};
 use crate::{Backend, probe::Probe, support::Dice, watched::History};
 
 const KEYS: usize = 4;
+
+/// Maximum tries of a read while the store is not available.
+const TRIES: usize = 100;
+
+/// What a read returns once the store is available: its connections may just break.
+async fn available<T: Debug, F: Future<Output = Result<T>>>(read: impl Fn() -> F) -> T {
+    for _ in 1..TRIES {
+        match read().await {
+            Err(Error::Unavailable { .. }) => {}
+            other => return other.expect("the store is open"),
+        }
+    }
+    read().await.expect("the store becomes available")
+}
 
 /// Runs `clients` that each do `ops` random operations concurrently on a few keys, and checks that their
 /// results are linearizable.
@@ -25,12 +42,10 @@ pub async fn linearizability(backend: &dyn Backend, seed: u64, clients: usize, o
     let fresh = backend.fresh().await;
     let store = fresh.store();
     let env = Env::system();
-    let base = store.revision().await.expect("the store is open");
+    let base = available(|| store.revision()).await;
     let request = WatchRequest::prefix("").after(base).previous(true);
-    let mut everything = Probe::new(
-        store.watch(request).await.expect("the newest revision can be watched from"),
-        backend.profile().patience,
-    );
+    let mut everything =
+        Probe::new(available(|| store.watch(request.clone())).await, backend.profile().patience);
 
     let clock = Arc::new(AtomicU64::new(0));
     let tasks: Vec<_> = (0..clients)
@@ -56,7 +71,7 @@ pub async fn linearizability(backend: &dyn Backend, seed: u64, clients: usize, o
 
     // The history up to here contains everything that any client can have seen. A write with an unknown
     // outcome may still happen later, after the last read.
-    let newest = store.revision().await.expect("the store is open");
+    let newest = available(|| store.revision()).await;
     let (changes, newest) = everything.mark(newest).await;
     let history = History { changes, newest, compacted: Revision::default() };
     if let Err(violation) = check_revisions(&calls, &history, base) {
