@@ -5,6 +5,7 @@
 //! A ratio says how many times better than the peer: above 1 is better, whatever the unit. `server` also says what share of
 //! the floor a measurement reaches, the least that any server could do for the same bytes: 1 is as good as it gets.
 
+mod commands;
 mod failover;
 mod hostile;
 mod multicluster;
@@ -38,6 +39,8 @@ enum Suite {
     Runtime(runtime::Options),
     /// The multi-cluster manager: memory and start time of each cluster, connections, reconciles, new projects
     Multicluster(multicluster::Options),
+    /// Commands on a data folder with 10,000 objects, from the start of the process to its end
+    Commands(commands::Options),
     /// An operator under steady churn, for minutes: its memory, its tasks, and whether it converges
     Soak(soak::Options),
     /// Two servers on one etcd, killed in turns while namespaces and owners are deleted: everything is collected, each once
@@ -72,6 +75,7 @@ fn main() -> ExitCode {
             Suite::Hostile(options) => hostile::run(options).await,
             Suite::Runtime(options) => runtime::run(options).await,
             Suite::Multicluster(options) => multicluster::run(options).await,
+            Suite::Commands(options) => commands::run(options).await,
             Suite::Soak(options) => soak::run(options).await,
             Suite::Failover(options) => failover::run(options).await,
             Suite::Floor(options) => server::run_floor(options).await,

@@ -126,6 +126,14 @@ pub struct Commands {
     parser: fn() -> clap::Command,
 }
 
+/// Prints what is wrong with a command line, or the help that it asks for; the exit code is kubectl's.
+#[must_use]
+pub fn usage(error: &clap::Error) -> ExitCode {
+    // A closed pipe is not a reason to fail differently.
+    let _ = error.print();
+    if error.use_stderr() { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+}
+
 impl Commands {
     /// The commands under this name, as it is in messages: `k1s`. The default data folder is this name with a dot.
     #[must_use]
@@ -186,7 +194,7 @@ impl Commands {
     pub fn main(self) -> ExitCode {
         let arguments = match Arguments::from_arg_matches(&self.parser().get_matches()) {
             Ok(arguments) => arguments,
-            Err(error) => error.exit(),
+            Err(error) => return usage(&error),
         };
         let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
             Ok(runtime) => runtime,

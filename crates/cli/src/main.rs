@@ -46,7 +46,10 @@ enum LogFormat {
 }
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return k1s_cli::usage(&error),
+    };
     let filter = match tracing_subscriber::EnvFilter::try_new(&cli.log) {
         Ok(filter) => filter,
         Err(error) => return complain(&format!("--log {:?}: {error}", cli.log)),

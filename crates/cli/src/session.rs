@@ -151,6 +151,19 @@ impl Session {
         }
     }
 
+    /// Ends a command that has written: in a folder, the controllers do what follows from it. What they could not do is told, and
+    /// is no error of the command: on a server, they would do it later.
+    pub(crate) async fn finish(self, program: &Commands, done: Result<(), Error>) -> Result<(), Error> {
+        let settled = self.settle(program).await;
+        self.close().await?;
+        done?;
+        // Failed reconciles are logged.
+        for (kind, problem) in settled?.iter().flat_map(|report| &report.problems) {
+            say::complain(&format!("warning: not reconciled: {kind}: {problem}"), false);
+        }
+        Ok(())
+    }
+
     /// Closes the folder.
     pub(crate) async fn close(self) -> Result<(), Error> {
         let Some(runtime) = self.runtime else { return Ok(()) };

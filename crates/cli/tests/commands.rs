@@ -388,7 +388,7 @@ fn run_reports_what_controllers_did_and_needs_no_place() {
     assert_eq!(here.run(&["run", "-f", "web.yaml"]).code, 1);
 }
 
-/// Commands whose output does not depend on time, ids and revisions.
+/// Commands whose output does not depend on where they work.
 const SAME: &[&[&str]] = &[
     &["apply", "-f", "web.yaml"],
     &["apply", "-f", "web.yaml"],
@@ -403,6 +403,17 @@ const SAME: &[&[&str]] = &[
         "custom-columns=KIND:.kind,NAME:.metadata.name,SPEC:.spec.strategy",
     ],
     &["get", "nodes"],
+    &["get", "deploy,cm"],
+    &["get", "deploy", "-o", "wide", "--show-labels"],
+    &["get", "deploy", "web", "-o", "yaml"],
+    &["get", "cm,deploy", "-l", "app=web", "-o", "json", "--show-managed-fields"],
+    &["describe", "deploy", "web"],
+    &["describe", "cm", "settings"],
+    &["tree", "deploy/web"],
+    &["diff", "-f", "web.yaml"],
+    &["wait", "deploy/web", "--for=jsonpath={.spec.replicas}=2", "--timeout=5s"],
+    &["wait", "deploy/web", "--for=condition=Available", "--timeout=0s"],
+    &["annotate", "cm", "settings", "c=d"],
     &["get", "cm", "nope", "settings", "-o", "name"],
     &["get", "nope"],
     &["get", "cm", "-n", "default", "-o", "name", "--sort-by", ".metadata.name"],
@@ -425,9 +436,39 @@ fn a_folder_and_a_server_answer_the_same() {
     let server = Server::start(remote.dir.path(), &["--data-dir", "served"]);
     remote.place = vec!["--kubeconfig".into(), server.kubeconfig.to_string_lossy().into_owned()];
     for command in SAME {
-        assert_eq!(folder.run(command), remote.run(command), "{command:?}");
+        let (here, there) = (folder.run(command), remote.run(command));
+        assert_eq!((here.code, &*here.err), (there.code, &*there.err), "{command:?}");
+        let (here, there) = (plain(&here.out), plain(&there.out));
+        let first = here.iter().zip(&there).find(|(here, there)| here != there);
+        assert_eq!((first, here.len()), (None, there.len()), "{command:?}");
     }
     server.stop();
+}
+
+/// Lines without ages, and the widths of columns that depend on them, times, ids and revisions.
+fn plain(text: &str) -> Vec<String> {
+    let shape = |word: &str| {
+        let is_digit = |byte: &u8| byte.is_ascii_digit();
+        let shape: String =
+            word.bytes().map(|byte| if is_digit(&byte) { '0' } else { char::from(byte) }).collect();
+        let age = word.trim_end_matches(['s', 'm']);
+        let bare = word.trim_matches(['"', ',']);
+        let uid = bare.len() == 36 && bare.bytes().filter(|byte| *byte == b'-').count() == 4;
+        if uid {
+            "UID".to_owned()
+        } else if shape.contains("0000-00-00T00:00:00Z") {
+            shape
+        } else if age.len() < word.len() && !age.is_empty() && age.bytes().all(|byte| is_digit(&byte)) {
+            "AGE".to_owned()
+        } else {
+            word.to_owned()
+        }
+    };
+    let line = |line: &str| match line.split_once("esource") {
+        Some((indent, rest)) if rest.trim_start().starts_with("Version") => format!("{indent}esourceVersion"),
+        _ => line.split_whitespace().map(shape).collect::<Vec<_>>().join(" "),
+    };
+    text.lines().map(line).collect()
 }
 
 #[test]
@@ -455,6 +496,30 @@ fn a_folder_that_a_server_has_open_is_reached_through_it() {
     assert!(here.path("db/server.kubeconfig").exists());
     assert_eq!(here.ok(&["get", "cm/live", "-o", "name"]), "configmap/live\n");
     assert!(here.fails(&["kubeconfig"]).contains("no server has db open"));
+}
+
+#[test]
+fn a_program_that_has_the_folder_open_is_waited_for_and_named() {
+    let here = Here::folder();
+    here.ok(&["create", "configmap", "a"]);
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let holder = runtime.block_on(k1s::Runtime::builder().disk(here.path("db")).start()).unwrap();
+    let error = here.fails(&["get", "cm"]);
+    assert!(error.starts_with("waiting for process "), "{error}");
+    let who = format!("the data folder db is in use by process {}", std::process::id());
+    assert!(error.contains(&who) && error.contains("try again when it has ended"), "{error}");
+    runtime.block_on(holder.stop()).unwrap();
+    assert_eq!(here.ok(&["get", "cm/a", "-o", "name"]), "configmap/a\n");
+}
+
+#[test]
+fn a_command_line_that_is_wrong_exits_as_kubectls_does() {
+    let here = Here::folder();
+    let error = here.fails(&["get", "cm", "--no-such-flag"]);
+    assert!(error.contains("unexpected argument '--no-such-flag'"), "{error}");
+    assert!(here.fails(&["no-such-command"]).contains("unrecognized subcommand"));
+    let help = here.run(&["get", "--help"]);
+    assert_eq!((help.code, &*help.err), (0, ""));
 }
 
 #[test]

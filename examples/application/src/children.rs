@@ -11,6 +11,7 @@ use k1s::{
 use k8s_openapi::{
     api::{
         apps::v1::{Deployment, DeploymentSpec, DeploymentStrategy, RollingUpdateDeployment},
+        batch::v1::{Job, JobSpec},
         core::v1::{
             ConfigMap, ConfigMapEnvSource, Container, ContainerPort, EnvFromSource, PodSpec, PodTemplateSpec,
             Service, ServicePort, ServiceSpec,
@@ -95,22 +96,43 @@ pub fn service(app: &Application) -> Result<Service, OwnerError> {
 /// # Errors
 /// As [`config_map`].
 pub fn deployment(app: &Application) -> Result<Deployment, OwnerError> {
-    let template = PodTemplateSpec {
+    let spec = DeploymentSpec {
+        replicas: Some(app.spec.replicas),
+        selector: LabelSelector { match_labels: Some(selector(app)), ..LabelSelector::default() },
+        strategy: Some(strategy(app.spec.strategy)),
+        template: template(app, None),
+        ..DeploymentSpec::default()
+    };
+    Ok(Deployment { metadata: metadata(app, &ObjectKey::of(app))?, spec, ..Deployment::default() })
+}
+
+/// The job of an application that runs once: all replicas at a time, each of them to completion.
+///
+/// # Errors
+/// As [`config_map`].
+pub fn job(app: &Application) -> Result<Job, OwnerError> {
+    let spec = JobSpec {
+        parallelism: Some(app.spec.replicas),
+        completions: Some(app.spec.replicas),
+        template: template(app, Some("Never")),
+        ..JobSpec::default()
+    };
+    Ok(Job { metadata: metadata(app, &ObjectKey::of(app))?, spec: Some(spec), ..Job::default() })
+}
+
+fn template(app: &Application, restart_policy: Option<&str>) -> PodTemplateSpec {
+    PodTemplateSpec {
         metadata: Some(ObjectMeta {
             labels: Some(selector(app)),
             annotations: Some([(CONFIG_HASH.to_owned(), config_hash(&app.spec.config))].into()),
             ..ObjectMeta::default()
         }),
-        spec: Some(PodSpec { containers: vec![container(app)], ..PodSpec::default() }),
-    };
-    let spec = DeploymentSpec {
-        replicas: Some(app.spec.replicas),
-        selector: LabelSelector { match_labels: Some(selector(app)), ..LabelSelector::default() },
-        strategy: Some(strategy(app.spec.strategy)),
-        template,
-        ..DeploymentSpec::default()
-    };
-    Ok(Deployment { metadata: metadata(app, &ObjectKey::of(app))?, spec, ..Deployment::default() })
+        spec: Some(PodSpec {
+            containers: vec![container(app)],
+            restart_policy: restart_policy.map(str::to_owned),
+            ..PodSpec::default()
+        }),
+    }
 }
 
 fn container(app: &Application) -> Container {
@@ -173,11 +195,14 @@ mod tests {
 
     #[test]
     fn children_belong_to_their_application() {
-        let (map, service, deployment) =
-            (config_map(&app()).unwrap(), service(&app()).unwrap(), deployment(&app()).unwrap());
-        for (meta, name) in
-            [(map.metadata, "web-config"), (service.metadata, "web"), (deployment.metadata, "web")]
-        {
+        let (map, service) = (config_map(&app()).unwrap(), service(&app()).unwrap());
+        let (deployment, job) = (deployment(&app()).unwrap(), job(&app()).unwrap());
+        for (meta, name) in [
+            (map.metadata, "web-config"),
+            (service.metadata, "web"),
+            (deployment.metadata, "web"),
+            (job.metadata, "web"),
+        ] {
             assert_eq!((meta.name.as_deref(), meta.namespace.as_deref()), (Some(name), Some("default")));
             assert_eq!(meta.owner_references.unwrap()[0].uid, "1");
             assert_eq!(meta.labels.unwrap()["app.kubernetes.io/name"], "web");

@@ -1,11 +1,11 @@
-//! The Application operator: creates a Deployment, a Service and a `ConfigMap` for an `Application`, and
-//! reports their status.
+//! The Application operator: creates a Deployment (or, if it runs once, a Job), a Service and a `ConfigMap` for an
+//! `Application`, and reports their status.
 //!
 //! - [`crd`]: the custom resource.
 //! - [`children`]: the objects of an Application; pure functions.
 //! - [`status`]: the status of an Application; pure functions, too.
 //! - [`reconciler`]: brings the cluster into the desired state.
-//! - [`rollout`]: simulates the Deployment controller, for control planes that have none.
+//! - [`rollout`], [`run`]: simulate the controllers of Deployments and Jobs, for control planes that have none.
 //! - [`door`]: the operator and its control plane over plain HTTP, for curl and browsers on this machine.
 //! - [`demo`]: everything with a control plane, in one command.
 //!
@@ -17,6 +17,7 @@ pub mod demo;
 pub mod door;
 pub mod reconciler;
 pub mod rollout;
+pub mod run;
 pub mod status;
 
 use std::time::Duration;
@@ -33,10 +34,11 @@ use k1s::{
 };
 use k8s_openapi::api::{
     apps::v1::Deployment,
+    batch::v1::Job,
     core::v1::{ConfigMap, Service},
 };
 
-pub use crd::{Application, ApplicationSpec, ApplicationStatus, Phase, Strategy};
+pub use crd::{Application, ApplicationSpec, ApplicationStatus, Phase, Run, Strategy};
 
 /// The field manager of the operator. Whatever it is started as, it owns what it has applied.
 pub const FIELD_OWNER: &str = "application-operator";
@@ -46,8 +48,8 @@ pub const FIELD_OWNER: &str = "application-operator";
 pub struct Options {
     /// Maximum number of Applications reconciled concurrently.
     pub max_concurrent_reconciles: usize,
-    /// Simulates rollouts of Deployments, with this delay per replica. Off on a cluster with a Deployment
-    /// controller.
+    /// Simulates rollouts of Deployments and runs of Jobs, with this delay per replica. Off on a cluster that has
+    /// their controllers.
     pub simulated_rollout: Option<Duration>,
 }
 
@@ -67,12 +69,14 @@ pub fn add_to(manager: &Manager, options: &Options) -> Result<(), BuildError> {
     Controller::managed_by(manager)
         .for_(kind::<Application>().with_predicate(predicate::generation_changed()))
         .owns(kind::<Deployment>())
+        .owns(kind::<Job>())
         .owns(kind::<Service>())
         .owns(kind::<ConfigMap>())
         .with_options(ControllerOptions::concurrent(options.max_concurrent_reconciles))
         .complete(reconciler::ApplicationReconciler::new(manager))?;
     if let Some(step) = options.simulated_rollout {
         rollout::add_to(manager, step)?;
+        run::add_to(manager, step)?;
     }
     Ok(())
 }
@@ -86,6 +90,7 @@ pub fn changes(client: &Client, options: ChangesOptions) -> Result<Changes, Sele
     let kinds = [
         RecordedKind::of(&kind::<Application>()),
         RecordedKind::of(&kind::<Deployment>()).with_labels(&owned)?,
+        RecordedKind::of(&kind::<Job>()).with_labels(&owned)?,
         RecordedKind::of(&kind::<Service>()).with_labels(&owned)?,
         RecordedKind::of(&kind::<ConfigMap>()).with_labels(&owned)?,
     ];

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use k1s::{
     Action, Client, Context, Manager, Object, ObjectKey, Reconciler, Request,
     controller::{
-        client::{self, ApplyConfiguration, ApplyOptions, DeleteOptions, Patch},
+        client::{self, ApplyConfiguration, ApplyOptions, DeleteOptions, Patch, PropagationPolicy},
         recorder::{EventRecorder, EventType},
         util::{
             OperationResult, OwnerError, add_finalizer, contains_finalizer, controller_of, create_or_apply,
@@ -15,11 +15,12 @@ use k1s::{
 };
 use k8s_openapi::api::{
     apps::v1::Deployment,
+    batch::v1::Job,
     core::v1::{ConfigMap, Service},
 };
 use serde_json::json;
 
-use crate::{Application, ApplicationStatus, Phase, children, status};
+use crate::{Application, ApplicationStatus, Phase, Run, children, status};
 
 /// Keeps an Application until its children are deleted. Garbage collection would delete them, too; the
 /// finalizer also works without it, and keeps the Application until they are gone.
@@ -68,10 +69,9 @@ impl Reconciler for ApplicationReconciler {
         }
         let app = self.with_finalizer(app).await?;
         match self.apply_children(&app).await {
-            Ok(deployment) => {
-                let now = self.client.env().wall();
-                self.report(&app, status::observed(&app, &deployment, now)).await?;
-                // The Deployment controller does the rest; its changes trigger a reconcile.
+            Ok(status) => {
+                self.report(&app, status).await?;
+                // The controller of Deployments or of Jobs does the rest; its changes trigger a reconcile.
                 Ok(Action::done())
             }
             // A concurrent write: the retry is enough, no event is recorded.
@@ -96,11 +96,15 @@ impl ApplicationReconciler {
         Ok(Arc::new(self.client.patch(&changed, patch).await?))
     }
 
-    /// Applies the children. The configuration comes first: the pods need it.
-    async fn apply_children(&self, app: &Application) -> Result<Deployment, Error> {
+    /// Applies the children, and returns the status that follows. The configuration comes first: the pods need it.
+    async fn apply_children(&self, app: &Application) -> Result<ApplicationStatus, Error> {
         self.child(app, &children::config_map(app)?).await?;
         self.child(app, &children::service(app)?).await?;
-        self.child(app, &children::deployment(app)?).await
+        let now = || self.client.env().wall();
+        Ok(match app.spec.run {
+            Run::Always => status::observed(app, &self.child(app, &children::deployment(app)?).await?, now()),
+            Run::Once => status::completed(app, &self.child(app, &children::job(app)?).await?, now()),
+        })
     }
 
     async fn child<K: Object<DynamicType = ()>>(&self, app: &Application, wanted: &K) -> Result<K, Error> {
@@ -147,6 +151,7 @@ impl ApplicationReconciler {
         let key = ObjectKey::of(app);
         let gone = [
             self.delete::<Deployment>(app, &key).await?,
+            self.delete::<Job>(app, &key).await?,
             self.delete::<Service>(app, &key).await?,
             self.delete::<ConfigMap>(app, &children::config_map_key(&key)).await?,
         ];
@@ -162,7 +167,7 @@ impl ApplicationReconciler {
             app,
             EventType::Normal,
             "CleanedUp",
-            "deployment, service and configuration are deleted",
+            "workload, service and configuration are deleted",
         );
         Ok(Action::done())
     }
@@ -180,7 +185,9 @@ impl ApplicationReconciler {
         if child.meta().deletion_timestamp.is_some() {
             return Ok(false);
         }
-        let deleted = self.client.delete_with::<K>(&*child, DeleteOptions::exactly(&*child)).await;
+        // By default, a Job leaves its pods behind.
+        let options = DeleteOptions::exactly(&*child).propagation(PropagationPolicy::Background);
+        let deleted = self.client.delete_with::<K>(&*child, options).await;
         Ok(ignore_not_found(deleted)?.is_none_or(|deleted| deleted.is_gone()))
     }
 }

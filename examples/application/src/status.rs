@@ -3,7 +3,7 @@
 use std::time::SystemTime;
 
 use k1s::controller::util::{NewCondition, set_status_condition};
-use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::{apps::v1::Deployment, batch::v1::Job};
 
 use crate::{Application, ApplicationStatus, Phase};
 
@@ -15,6 +15,10 @@ pub const FAILED: &str = "ReconciliationFailed";
 pub const ROLLING_OUT: &str = "RolloutInProgress";
 /// The rollout failed.
 pub const ROLLOUT_FAILED: &str = "RolloutFailed";
+/// The replicas run to completion.
+pub const RUN_IN_PROGRESS: &str = "RunInProgress";
+/// A replica failed too often.
+pub const RUN_FAILED: &str = "RunFailed";
 
 /// The status of an Application whose children are up to date: the progress of its Deployment.
 #[must_use]
@@ -46,6 +50,31 @@ pub fn observed(app: &Application, deployment: &Deployment, now: SystemTime) -> 
     status
 }
 
+/// The status of an Application that runs once, and whose children are up to date: the progress of its Job.
+#[must_use]
+pub fn completed(app: &Application, job: &Job, now: SystemTime) -> ApplicationStatus {
+    let wanted = app.spec.replicas;
+    let seen = job.status.clone().unwrap_or_default();
+    let (active, succeeded) = (seen.active.unwrap_or(0), seen.succeeded.unwrap_or(0));
+    let done =
+        |type_| seen.conditions.iter().flatten().find(|done| done.type_ == type_ && done.status == "True");
+    let message = format!("{succeeded} of {wanted} replicas have completed");
+    let (phase, reason, message) = if let Some(failed) = done("Failed") {
+        (Phase::Failed, RUN_FAILED, failed.message.clone().unwrap_or(message))
+    } else if done("Complete").is_some() {
+        (Phase::Succeeded, SUCCEEDED, message)
+    } else if active > 0 {
+        (Phase::Running, RUN_IN_PROGRESS, message)
+    } else {
+        (Phase::Pending, RUN_IN_PROGRESS, message)
+    };
+    let ready = seen.ready.unwrap_or(0);
+    let mut status =
+        ApplicationStatus { replicas: active, ready_replicas: ready, ..ApplicationStatus::default() };
+    finish(&mut status, app, phase, reason, &message, now);
+    status
+}
+
 /// The status of an Application whose reconcile failed. Its pods may still run.
 #[must_use]
 pub fn failed(app: &Application, error: &str, now: SystemTime) -> ApplicationStatus {
@@ -66,8 +95,9 @@ fn finish(
     status.phase = phase;
     status.observed_generation = generation;
     status.conditions = app.status.as_ref().map(|status| status.conditions.clone()).unwrap_or_default();
-    let ready = matches!(phase, Phase::Running | Phase::Succeeded);
-    for (type_, holds) in [("Ready", ready), ("Progressing", phase == Phase::Pending)] {
+    // A run is progressing until it is over.
+    let progressing = phase == Phase::Pending || reason == RUN_IN_PROGRESS;
+    for (type_, holds) in [("Ready", !progressing && phase != Phase::Failed), ("Progressing", progressing)] {
         let condition =
             NewCondition::new(type_, holds, reason).message(message).observed_generation(generation);
         set_status_condition(&mut status.conditions, condition, now);
@@ -80,7 +110,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::ApplicationSpec;
+    use crate::{ApplicationSpec, Run};
 
     fn app(replicas: i32) -> Application {
         let spec = ApplicationSpec { replicas, image: "nginx".into(), ..ApplicationSpec::default() };
@@ -127,6 +157,37 @@ mod tests {
     fn it_has_succeeded_with_zero_replicas() {
         assert_eq!(phase(0, 2, &json!({"observedGeneration": 2})).phase, Phase::Succeeded);
         assert_eq!(phase(0, 2, &json!({"observedGeneration": 2, "replicas": 1})).phase, Phase::Pending);
+    }
+
+    #[test]
+    fn a_run_succeeds_when_its_job_is_complete() {
+        let mut app = app(2);
+        app.spec.run = Run::Once;
+        let status = |status: serde_json::Value| {
+            let job: Job = serde_json::from_value(json!({"status": status})).unwrap();
+            completed(&app, &job, SystemTime::UNIX_EPOCH)
+        };
+        let ready = |status: &ApplicationStatus| {
+            let ready = find_status_condition(&status.conditions, "Ready").unwrap();
+            (ready.status.clone(), ready.reason.clone(), ready.message.clone())
+        };
+        let told = |status: &str, reason: &str, message: &str| (status.into(), reason.into(), message.into());
+        assert_eq!(status(json!({})).phase, Phase::Pending);
+
+        let half = status(json!({"active": 1, "ready": 1, "succeeded": 1}));
+        assert_eq!((half.phase, half.replicas, half.ready_replicas), (Phase::Running, 1, 1));
+        assert_eq!(ready(&half), told("False", RUN_IN_PROGRESS, "1 of 2 replicas have completed"));
+        assert!(is_status_condition_true(&half.conditions, "Progressing"));
+
+        let over = |type_, message| json!({"succeeded": 2, "conditions": [{"type": type_, "status": "True", "message": message}]});
+        let done = status(over("Complete", ""));
+        assert_eq!((done.phase, done.replicas), (Phase::Succeeded, 0));
+        assert_eq!(ready(&done), told("True", SUCCEEDED, "2 of 2 replicas have completed"));
+        assert!(!is_status_condition_true(&done.conditions, "Progressing"));
+
+        let failed = status(over("Failed", "no such image"));
+        assert_eq!(failed.phase, Phase::Failed);
+        assert_eq!(ready(&failed), told("False", RUN_FAILED, "no such image"));
     }
 
     #[test]

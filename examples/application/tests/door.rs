@@ -75,7 +75,9 @@ async fn errors_are_a_status() {
         ("POST", APPS, Some(&*app("a", 1).to_string()), 409, "AlreadyExists"),
         ("POST", APPS, Some(&*app("b", -1).to_string()), 422, "Invalid"),
         ("POST", APPS, Some(&*bad.to_string()), 400, "BadRequest"),
-        ("PUT", APPS, Some("{}"), 400, "BadRequest"),
+        ("PUT", APPS, Some("{}"), 405, "MethodNotAllowed"),
+        ("PATCH", "/api/v1/nodes", Some("{}"), 405, "MethodNotAllowed"),
+        ("POST", &*format!("{APPS}/a"), Some("{}"), 405, "MethodNotAllowed"),
         ("POST", "/watch", Some("{}"), 405, "MethodNotAllowed"),
         ("DELETE", "/", None, 405, "MethodNotAllowed"),
         ("GET", "/watch?kinds=Pod", None, 400, "BadRequest"),
@@ -137,8 +139,10 @@ async fn it_describes_itself() {
     assert_eq!(world.get("/crd").await.1["metadata"]["name"], "applications.cloudnative.elide.dev");
     let (_, yaml) = world.send_text("GET", "/crd", &[("accept", "application/yaml")], "").await;
     assert!(yaml.contains("\nkind: CustomResourceDefinition\n"), "{yaml}");
-    let (_, health) = world.send_text("GET", "/healthz", &[], "").await;
-    assert_eq!(health, "ok\n");
+    for path in ["/healthz", "/readyz"] {
+        let (code, health) = world.send_text("GET", path, &[], "").await;
+        assert_eq!((code, &*health), (StatusCode::OK, "ok\n"), "{path}");
+    }
     world.stop().await;
 }
 
@@ -173,6 +177,92 @@ async fn recorded_changes_are_filtered() {
     assert_eq!(short(&format!("?since={}", last - 1)).await, ["DELETED b"]);
     let (_, events) = world.get("/events?type=MODIFIED").await;
     assert_eq!(events["items"][0]["changed"], json!(["metadata.generation", "spec.replicas"]));
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn changes_are_not_recorded_without_a_limit() {
+    let options = ChangesOptions { log: 0, ..ChangesOptions::default() };
+    let world = World::with(None, options, DoorOptions::default()).await;
+    let mut events = world.watch("/watch", None).await;
+    world.send("POST", APPS, &app("a", 1)).await;
+    assert_eq!(events.next().await.unwrap().event, "ADDED", "they are sent all the same");
+    let (code, status) = world.get("/events").await;
+    assert_eq!((code, &status["reason"]), (StatusCode::NOT_FOUND, &json!("NotFound")));
+    assert!(status["message"].as_str().unwrap().contains("--event-limit"), "{status}");
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn the_events_of_the_operator_are_shown() {
+    let world = World::start().await;
+    let event = |name: &str, reporter: &str, reason: &str| {
+        json!({
+            "apiVersion": "events.k8s.io/v1", "kind": "Event", "metadata": {"name": name},
+            "eventTime": "2026-01-01T00:00:00.000000Z", "type": "Normal", "action": "Reconcile", "reason": reason,
+            "note": "ConfigMap default/a-config created", "reportingController": reporter, "reportingInstance": "i",
+            "regarding": {"apiVersion": "cloudnative.elide.dev/v1", "kind": "Application", "name": "a", "namespace": "default"},
+        })
+    };
+    for (name, reporter, reason) in
+        [("one", "application-operator", "Created"), ("two", "somebody-else", "Other")]
+    {
+        let path = "/apis/events.k8s.io/v1/namespaces/default/events";
+        let (code, answer) = world.send("POST", path, &event(name, reporter, reason)).await;
+        assert_eq!(code, StatusCode::CREATED, "{answer}");
+    }
+    let (code, events) = world.get("/events?source=controller&name=a").await;
+    assert_eq!(code, StatusCode::OK, "{events}");
+    let text = events["items"].to_string();
+    assert_eq!(events["items"].as_array().unwrap().len(), 1, "only those of the operator: {text}");
+    assert!(text.contains("Created") && text.contains("ConfigMap default/a-config created"), "{text}");
+    assert_eq!(world.get("/events?source=controller&name=b").await.1["items"], json!([]));
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn a_watch_selects_by_kind_namespace_and_name() {
+    let world = World::start().await;
+    let other = APPS.replace("default", "test");
+    world.send("POST", APPS, &app("a", 1)).await;
+    let mut changes = world.watch("/watch?initial=false", None).await;
+    let mut of_b = world.watch("/watch?name=b", None).await;
+    let mut in_test = world.watch("/watch?namespace=test", None).await;
+    let mut owned = world.watch("/watch?kinds=Application,configmaps&name=a", None).await;
+    let told = async |events: &mut Connection| {
+        let event = events.next().await.unwrap();
+        let of = |field: &str| event.data["metadata"][field].as_str().unwrap().to_owned();
+        format!("{} {} {}/{}", event.event, event.data["kind"].as_str().unwrap(), of("namespace"), of("name"))
+    };
+    let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a",
+        "labels": {"app.kubernetes.io/managed-by": "application-operator"}}});
+    assert_eq!(
+        world.send("POST", "/api/v1/namespaces/default/configmaps", &map).await.0,
+        StatusCode::CREATED
+    );
+    assert_eq!(world.send("POST", APPS, &app("b", 1)).await.0, StatusCode::CREATED);
+    assert_eq!(world.send("POST", &other, &app("a", 1)).await.0, StatusCode::CREATED);
+    let merge = [("content-type", "application/merge-patch+json")];
+    let patch = json!({"spec": {"replicas": 2}}).to_string();
+    let (code, patched) = world.send_text("PATCH", &format!("{APPS}/b"), &merge, &patch).await;
+    assert_eq!(code, StatusCode::OK, "{patched}");
+    assert_eq!(world.send("DELETE", &format!("{APPS}/b"), &Value::Null).await.0, StatusCode::OK);
+
+    for expected in [
+        "ADDED Application default/b",
+        "ADDED Application test/a",
+        "MODIFIED Application default/b",
+        "DELETED Application default/b",
+    ] {
+        assert_eq!(told(&mut changes).await, expected);
+    }
+    for expected in ["ADDED", "MODIFIED", "DELETED"] {
+        assert_eq!(told(&mut of_b).await, format!("{expected} Application default/b"));
+    }
+    assert_eq!(told(&mut in_test).await, "ADDED Application test/a");
+    for expected in ["ADDED Application default/a", "ADDED ConfigMap default/a", "ADDED Application test/a"] {
+        assert_eq!(told(&mut owned).await, expected);
+    }
     world.stop().await;
 }
 
@@ -212,10 +302,13 @@ async fn a_stale_id_is_a_resync() {
 
 const CLIENTS: usize = 500;
 /// Clients that read nothing for a while.
-const SLOW: usize = 10;
-/// Changes before, and after, the restart.
+const SLOW: usize = 20;
+/// Changes before, between and after the restarts.
 const CHANGES: usize = 30;
 const BIG: usize = 100 << 10;
+/// What 500 clients, their connections and the servers may take while the slow ones do not read, in MiB. Were all changes kept for
+/// those, they alone would take 180.
+const MEMORY: usize = 110;
 
 /// Where clients connect to now, and whether everything has been written.
 #[derive(Clone, Copy)]
@@ -238,7 +331,7 @@ async fn client(number: usize, mut stage: watch::Receiver<Stage>) -> Vec<u64> {
         };
         let mut here = 0;
         while let Some(Event { event, id: at, data }) = events.next().await {
-            assert!(matches!(&*event, "ADDED" | "MODIFIED"), "client {number}: {event} {data}");
+            assert!(matches!(&*event, "ADDED" | "MODIFIED" | "DELETED"), "client {number}: {event} {data}");
             id = at;
             seen.push(at.unwrap());
             here += 1;
@@ -256,11 +349,12 @@ async fn client(number: usize, mut stage: watch::Receiver<Stage>) -> Vec<u64> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn five_hundred_clients_see_every_change_once_across_reconnects_and_a_restart() {
+async fn five_hundred_clients_see_every_change_once_across_reconnects_and_restarts() {
     let folder = tempfile::tempdir().unwrap();
     let options = ChangesOptions { ring: 64, ring_bytes: 1 << 20, log: 10 };
     let start = async |folder: &Path| World::with(Some(folder), options, DoorOptions::default()).await;
     let mut world = start(folder.path()).await;
+    let before = resident();
     let (stages, stage) = watch::channel(Stage { port: world.port(), done: false });
     let env = Env::system();
     let (mut small, mut all) = (Vec::new(), Vec::new());
@@ -270,16 +364,21 @@ async fn five_hundred_clients_see_every_change_once_across_reconnects_and_a_rest
     let spawn = |number| env.spawn("client", client(number, stage.clone()));
     let clients: Vec<_> = (0..CLIENTS).map(spawn).collect();
     world.until("door_watch_clients", |clients| clients == CLIENTS).await;
-    for half in 0..2 {
+    for third in 0..3 {
         for number in 0..CHANGES {
-            let revision = world.write("first", "small", &format!("{half} {number}")).await;
+            let revision = world.write("first", "small", &format!("{third} {number}")).await;
             small.push(revision);
             all.push(revision);
-            all.push(world.write("big", "big", &format!("{half} {number} {}", "x".repeat(BIG))).await);
+            all.push(world.write("big", "big", &format!("{third} {number} {}", "x".repeat(BIG))).await);
         }
-        if half == 0 {
-            // More has been written than the ring holds: those that read nothing are dropped.
-            world.until("door_watch_dropped_total", |dropped| dropped >= SLOW).await;
+        let deleted = world.delete("first").await;
+        small.push(deleted);
+        all.push(deleted);
+        if third < 2 {
+            if third == 0 {
+                // More has been written than the ring holds: those that read nothing are dropped.
+                world.until("door_watch_dropped_total", |dropped| dropped >= SLOW).await;
+            }
             world.stop().await;
             world = start(folder.path()).await;
             stages.send_modify(|stage| stage.port = world.port());
@@ -288,10 +387,27 @@ async fn five_hundred_clients_see_every_change_once_across_reconnects_and_a_rest
     let end = world.write("end", "small", "").await;
     small.push(end);
     all.push(end);
+    let grown = peak().saturating_sub(before);
+    assert!(grown < MEMORY, "{grown} MiB");
     stages.send_modify(|stage| stage.done = true);
     for (number, client) in clients.into_iter().enumerate() {
         let seen = client.await.unwrap();
         assert_eq!(seen, if number < SLOW { &*all } else { &*small }, "client {number}");
     }
     world.stop().await;
+}
+
+/// Resident memory of this process, and its peak, in MiB. Other tests of this file need little.
+fn resident() -> usize {
+    status("VmRSS:")
+}
+
+fn peak() -> usize {
+    status("VmHWM:")
+}
+
+fn status(field: &str) -> usize {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix(field)).unwrap();
+    line.trim().trim_end_matches(" kB").parse::<usize>().unwrap() >> 10
 }

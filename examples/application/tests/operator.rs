@@ -5,7 +5,7 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use application::{
-    Application, ApplicationSpec, ApplicationStatus, Options, Phase, Strategy, children::CONFIG_HASH,
+    Application, ApplicationSpec, ApplicationStatus, Options, Phase, Run, Strategy, children::CONFIG_HASH,
     reconciler::FINALIZER,
 };
 use k1s::{
@@ -20,6 +20,7 @@ use k1s::{
 use k8s_openapi::{
     api::{
         apps::v1::Deployment,
+        batch::v1::Job,
         core::v1::{ConfigMap, Service},
         events::v1::Event,
     },
@@ -91,9 +92,14 @@ impl World {
         let spec = ApplicationSpec {
             replicas,
             image: "nginx:1".into(),
+            run: Run::Always,
             strategy: Strategy::RollingUpdate,
             config: config.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect(),
         };
+        self.create_with(name, spec).await
+    }
+
+    async fn create_with(&self, name: &str, spec: ApplicationSpec) -> Application {
         let mut app = Application::new(name, spec);
         app.metadata.namespace = Some("default".into());
         let app = self.client.create(&app).await.unwrap();
@@ -131,6 +137,7 @@ impl World {
             ListOptions::in_namespace("default").matching_labels([("app.kubernetes.io/name", name)]).unwrap()
         };
         live.list::<Deployment>(of()).await.unwrap().items.len()
+            + live.list::<Job>(of()).await.unwrap().items.len()
             + live.list::<Service>(of()).await.unwrap().items.len()
             + live.list::<ConfigMap>(of()).await.unwrap().items.len()
     }
@@ -259,6 +266,60 @@ async fn an_application_with_zero_replicas_has_succeeded() {
     let status = world.status("web").await;
     assert_eq!((status.phase, status.replicas), (Phase::Succeeded, 0));
     assert!(is_status_condition_true(&status.conditions, "Ready"));
+    world.end().await;
+}
+
+#[tokio::test]
+async fn an_application_that_runs_once_succeeds_when_its_replicas_have_completed() {
+    let world = World::new().await;
+    let spec = |image: &str| ApplicationSpec {
+        replicas: 2,
+        image: image.into(),
+        run: Run::Once,
+        ..ApplicationSpec::default()
+    };
+    let app = world.create_with("report", spec("nginx:1")).await;
+    let live = world.client.live();
+    let job: Job = live.get(&key("report")).await.unwrap();
+    assert_eq!(Some(&controller_of(&job).unwrap().uid), app.metadata.uid.as_ref());
+    assert!(live.get_opt::<Deployment>(&key("report")).await.unwrap().is_none());
+    let status = world.status("report").await;
+    assert_eq!((status.phase, status.replicas, status.ready_replicas), (Phase::Running, 2, 2));
+    assert!(is_status_condition_true(&status.conditions, "Progressing"));
+    assert!(!is_status_condition_true(&status.conditions, "Ready"));
+
+    world.steps(2).await;
+    let status = world.status("report").await;
+    assert_eq!((status.phase, status.replicas, status.ready_replicas), (Phase::Succeeded, 0, 0));
+    for (type_, holds) in [("Ready", "True"), ("Progressing", "False")] {
+        let condition = find_status_condition(&status.conditions, type_).unwrap();
+        assert_eq!((&*condition.status, &*condition.reason), (holds, "ReconciliationSucceeded"));
+        assert_eq!(condition.message, "2 of 2 replicas have completed");
+    }
+    let other: Job = live.get(&key("report")).await.unwrap();
+    assert_eq!(other.metadata.generation, job.metadata.generation, "it is not applied differently");
+
+    for (change, why) in [
+        (json!({"image": "nginx:2"}), "an application that runs once cannot be changed"),
+        (json!({"run": "Always"}), "spec.run: Invalid value: cannot be changed"),
+    ] {
+        let patch = Patch::merge(&json!({"spec": change}));
+        let error = world.client.patch::<Application>(&key("report"), patch).await.unwrap_err().to_string();
+        assert!(error.contains(why), "{error}");
+    }
+    world.client.delete::<Application>(&key("report")).await.unwrap();
+    world.idle().await;
+    assert_eq!(world.left("report").await, 0);
+
+    world.create_with("broken", spec("nginx:broken")).await;
+    world.steps(1).await;
+    let status = world.status("broken").await;
+    assert_eq!(status.phase, Phase::Failed);
+    let ready = find_status_condition(&status.conditions, "Ready").unwrap();
+    assert_eq!(
+        (&*ready.reason, &*ready.message),
+        ("RunFailed", "the image \"nginx:broken\" cannot be pulled")
+    );
     world.end().await;
 }
 

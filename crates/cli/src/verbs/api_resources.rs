@@ -4,7 +4,7 @@ use clap::Args;
 
 use crate::{
     Commands,
-    api::Error,
+    api::{Error, discovery::Resource},
     print::table::Aligned,
     say,
     session::{Access, Session, Target},
@@ -47,9 +47,12 @@ pub(crate) async fn run(program: &Commands, args: &ApiResourcesArgs) -> Result<(
         }
     };
     let session = Session::open(program, &args.target, Access::Read).await?;
-    let resources = session.resources().await;
+    let done = session.resources().await.and_then(|resources| print(args, wide, resources.all));
     session.close().await?;
-    let mut all = resources?.all;
+    done
+}
+
+fn print(args: &ApiResourcesArgs, wide: bool, mut all: Vec<Resource>) -> Result<(), Error> {
     all.retain(|resource| {
         resource.preferred
             && !resource.verbs.is_empty()

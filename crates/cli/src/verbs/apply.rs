@@ -68,10 +68,7 @@ pub(crate) async fn run(program: &Commands, args: &ApplyArgs) -> Result<(), Erro
     }
     let session = Session::open(program, &args.target, Access::Write).await?;
     let done = Apply { program, args, session: &session, printer }.all(items).await;
-    let settled = session.settle(program).await;
-    session.close().await?;
-    done?;
-    settled.map(drop)
+    session.finish(program, done).await
 }
 
 /// How the query parameter is called that `--validate` is sent with.

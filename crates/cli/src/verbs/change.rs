@@ -129,10 +129,7 @@ impl<'a> Change<'a> {
     }
 
     async fn close(self, program: &Commands, done: Result<(), Error>) -> Result<(), Error> {
-        let settled = self.session.settle(program).await;
-        self.session.close().await?;
-        done?;
-        settled.map(drop)
+        self.session.finish(program, done).await
     }
 
     /// Sends a patch. A dry run in the client only reads.

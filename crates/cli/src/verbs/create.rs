@@ -246,10 +246,7 @@ pub(crate) async fn run(program: &Commands, args: &CreateArgs) -> Result<(), Err
         Error::all(errors)
     };
     let done = done.await;
-    let settled = session.settle(program).await;
-    session.close().await?;
-    done?;
-    settled.map(drop)
+    session.finish(program, done).await
 }
 
 /// `failed to create configmap: …`, for objects of the command line.

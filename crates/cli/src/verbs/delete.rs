@@ -87,10 +87,7 @@ pub(crate) async fn run(program: &Commands, args: &DeleteArgs) -> Result<(), Err
     }
     let session = Session::open(program, &args.target, Access::Write).await?;
     let done = delete(program, &session, args, selects).await;
-    let settled = session.settle(program).await;
-    session.close().await?;
-    done?;
-    settled.map(drop)
+    session.finish(program, done).await
 }
 
 async fn delete(

@@ -108,10 +108,7 @@ pub(crate) async fn run(program: &Commands, args: &EditArgs) -> Result<(), Error
             }
         }
     }
-    let settled = session.settle(program).await;
-    session.close().await?;
-    Error::all(errors)?;
-    settled.map(drop)
+    session.finish(program, Error::all(errors)).await
 }
 
 /// The edited object; `None` if nothing has changed.

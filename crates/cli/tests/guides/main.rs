@@ -35,6 +35,27 @@ fn testing_an_operator_works_as_printed() {
     plays(include_str!("../../../../docs/testing.md"), 8);
 }
 
+#[test]
+fn tenants_and_projects_work_as_printed() {
+    plays(include_str!("../../../../docs/tenants.md"), 13);
+    plays(include_str!("../../../../docs/multicluster.md"), 9);
+}
+
+#[test]
+fn giving_access_works_as_printed() {
+    plays(include_str!("../../../../docs/authorization.md"), 15);
+}
+
+#[test]
+fn fairness_and_certificates_work_as_printed() {
+    plays(include_str!("../../../../docs/security.md"), 11);
+}
+
+#[test]
+fn encryption_works_as_printed() {
+    plays(include_str!("../../../../docs/encryption.md"), 7);
+}
+
 /// The suite is built and run by `cargo xtask interop`.
 #[test]
 fn the_go_code_of_the_guides_is_that_of_the_suite() {

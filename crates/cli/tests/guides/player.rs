@@ -47,7 +47,7 @@ pub(crate) fn steps(guide: &str) -> Vec<Step> {
 }
 
 fn is_unfinished(command: &str) -> bool {
-    match command.split_once("<<'END'") {
+    match command.split_once("<<'END'").or_else(|| command.split_once("<<END")) {
         Some((_, text)) => !text.ends_with("\nEND"),
         None => command.ends_with('\\') || command.matches('\'').count() % 2 == 1,
     }
@@ -178,7 +178,7 @@ impl Shell {
     pub(crate) fn play(&mut self, guide: &str) -> usize {
         let steps = steps(guide);
         for Step { command, output } in &steps {
-            if command.starts_with("kubectl") && !self.has_kubectl {
+            if command.contains("kubectl ") && !self.has_kubectl {
                 continue;
             }
             let (ours, theirs) = (self.port.to_string(), "6443");

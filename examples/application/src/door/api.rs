@@ -39,6 +39,10 @@ where
     let path = parts.uri.path().to_owned();
     let (is_put, is_post) = (parts.method == Method::PUT, parts.method == Method::POST);
     match Target::of(&path) {
+        // The server reads the body first, and misses a name in it.
+        Some(Target { is_collection: true, .. }) if is_put || parts.method == Method::PATCH => {
+            Err(Status::method_not_allowed())
+        }
         Some(target) if is_put && target.is_object => replace(client, parts, body, &target).await,
         Some(Target { namespace: Some(namespace), .. }) if is_post => {
             create(client, parts, body, namespace).await
@@ -55,6 +59,7 @@ struct Target<'p> {
     namespace: Option<&'p str>,
     /// Whether it is the path of an object or of its status.
     is_object: bool,
+    is_collection: bool,
 }
 
 impl<'p> Target<'p> {
@@ -75,7 +80,7 @@ impl<'p> Target<'p> {
             [_, _, "status"] => (true, path.strip_suffix("/status")?),
             _ => (false, path),
         };
-        Some(Target { object, namespace, is_object })
+        Some(Target { object, namespace, is_object, is_collection: rest.len() == 1 })
     }
 }
 

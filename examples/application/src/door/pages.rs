@@ -17,7 +17,7 @@ const ENDPOINTS: [(&str, &str); 8] = [
     ),
     (
         "/watch",
-        "changes of Applications as server-sent events; ?kinds=Deployment,Service,ConfigMap, ?namespace=, ?name=, ?labelSelector=, ?initial=false",
+        "changes of Applications as server-sent events; ?kinds=Deployment,Job,Service,ConfigMap, ?namespace=, ?name=, ?labelSelector=, ?initial=false",
     ),
     (
         "/events",
@@ -38,7 +38,7 @@ pub(super) fn root(url: &str, headers: &HeaderMap) -> Response<Body> {
     }
     let information = json!({
         "name": "application-operator",
-        "description": "creates a Deployment, a Service and a ConfigMap for each Application",
+        "description": "creates a Deployment or a Job, a Service and a ConfigMap for each Application",
         "version": env!("CARGO_PKG_VERSION"),
         "kind": {"group": "cloudnative.elide.dev", "version": "v1", "kind": "Application", "plural": "applications"},
         "url": url,

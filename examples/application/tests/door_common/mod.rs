@@ -12,7 +12,7 @@ use http_body_util::{BodyExt as _, Full};
 use hyper::{body::Incoming, client::conn::http1};
 use hyper_util::rt::TokioIo;
 use k1s::{
-    CancellationToken, Client, Manager, ManagerOptions, Runtime,
+    CancellationToken, Client, Manager, ManagerOptions, ObjectKey, Runtime,
     controller::{changes::ChangesOptions, client::ApplyConfiguration, client::ClientOptions},
     env::{Env, Task},
 };
@@ -123,6 +123,21 @@ impl World {
         let app: Application = serde_json::from_value(app).unwrap();
         let stored = self.client.apply_with(&ApplyConfiguration::of(&app), "test").await.unwrap();
         stored.metadata.resource_version.unwrap().parse().unwrap()
+    }
+
+    /// Deletes an Application; returns the revision of its deletion.
+    pub(crate) async fn delete(&self, name: &str) -> u64 {
+        self.client.delete::<Application>(&ObjectKey::namespaced("default", name)).await.unwrap();
+        let recorded = async {
+            loop {
+                let (_, events) = self.get("/events?limit=1").await;
+                let last = &events["items"][0];
+                if last["type"] == "DELETED" && last["object"]["name"] == name {
+                    return last["resourceVersion"].as_str().unwrap().parse().unwrap();
+                }
+            }
+        };
+        self.env.timeout(HANG, recorded).await.expect("a record of the deletion")
     }
 }
 
