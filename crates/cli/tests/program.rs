@@ -5,7 +5,7 @@
 use std::{
     fs,
     io::{BufRead as _, BufReader, Lines, Read as _, Write as _},
-    net::TcpStream,
+    net::{TcpListener, TcpStream},
     os::unix::fs::PermissionsExt as _,
     path::Path,
     process::{Child, ChildStdout, Command, Output, Stdio},
@@ -28,7 +28,11 @@ struct Running {
 
 impl Running {
     fn start(folder: &Path, arguments: &[&str]) -> Running {
-        let mut child = k1s(folder, arguments).spawn().unwrap();
+        Running::started(&mut k1s(folder, arguments))
+    }
+
+    fn started(command: &mut Command) -> Running {
+        let mut child = command.spawn().unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap()).lines();
         Running { child: Some(child), lines, seen: Vec::new() }
     }
@@ -65,8 +69,17 @@ impl Drop for Running {
 #[test]
 fn the_demo_rolls_an_application_out_and_stops_at_ctrl_c() {
     let folder = tempfile::tempdir().unwrap();
-    let mut demo = Running::start(folder.path(), &["demo", "--port", "0", "--step-ms", "1"]);
+    let arguments = ["demo", "--port", "0", "--step-ms", "1"];
+    // A port that was asked for is taken, or refused.
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port().to_string();
+    let refused = k1s(folder.path(), &arguments).env("PORT", &port).output().unwrap();
+    let why = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(!refused.status.success() && why.contains(&format!("cannot listen at port {port}")), "{why}");
+    drop(taken);
+    let mut demo = Running::started(k1s(folder.path(), &arguments).env("PORT", &port));
     demo.read_until("https://127.0.0.1:");
+    demo.read_until(&format!("over HTTP      http://localhost:{port} "));
     let export = demo.read_until("export KUBECONFIG=");
     let file = export.split_once('=').unwrap().1;
     let kubeconfig = fs::read_to_string(file).unwrap();
