@@ -24,9 +24,12 @@ use super::{
 use crate::{
     body::{Body, BoxError},
     errors,
+    flow::Slot,
     identity::User,
     negotiate::Media,
-    pretty, respond,
+    pretty,
+    request::escape_path,
+    respond,
     services::{LocalError, RequestBody, SendError, ServicePort, Target},
     tenant::{
         Tenant,
@@ -61,11 +64,13 @@ pub(crate) enum Kind {
 pub(crate) struct Incoming<'a> {
     pub(crate) method: Method,
     pub(crate) headers: HeaderMap,
-    /// The path within the tenant, as it was sent.
+    /// The path within the tenant, decoded: what was authorized.
     pub(crate) path: &'a str,
     pub(crate) query: Option<&'a str>,
     pub(crate) body: RequestBody,
     pub(crate) kind: Kind,
+    /// Held until the response is complete.
+    pub(crate) seat: Option<Slot>,
 }
 
 /// Forwards a request by a user. Errors are responses: they are plain text, as in kube-aggregator.
@@ -82,7 +87,7 @@ async fn answer(
     tenant: &Arc<Tenant>,
     api: &Api,
     user: &User,
-    incoming: Incoming<'_>,
+    mut incoming: Incoming<'_>,
 ) -> Result<Response<Body>, Refused> {
     let Some(backend) = &api.backend else { return Err(refused(404, "")) };
     // A server that forwards to this one again would do so for ever.
@@ -92,8 +97,8 @@ async fn answer(
     if !is_available(tenant, backend).await {
         return Err(refused(503, "service unavailable"));
     }
-    if has_dots(incoming.path) {
-        return Err(refused(400, "the path may not have segments that are \".\" or \"..\""));
+    if is_ambiguous(incoming.path) {
+        return Err(refused(400, "the path may not have segments that are empty, \".\" or \"..\""));
     }
     let upgrade = headers::is_upgrade(&incoming.headers);
     if upgrade {
@@ -109,7 +114,7 @@ async fn answer(
         tracing::debug!(api = api.name, reason = why.reason, message = why.message, "not routed");
         refused(503, "service unavailable")
     })?;
-    let kind = incoming.kind;
+    let (kind, seat) = (incoming.kind, incoming.seat.take());
     let request = outgoing(tenant, &backend.service, user, incoming)?;
     let timeout = match kind {
         Kind::Discovery => Some(DISCOVERY_TIMEOUT),
@@ -136,7 +141,7 @@ async fn answer(
             () = tenant.stop.cancelled() => return Err(refused(503, "service unavailable")),
         },
     };
-    Ok(incoming_response(tenant, response, deadline, permit))
+    Ok(incoming_response(tenant, response, deadline, Held { _permit: permit, _seat: seat }))
 }
 
 /// Whether a server is available, as its last check found. One that was not checked yet is waited for.
@@ -150,11 +155,9 @@ async fn is_available(tenant: &Arc<Tenant>, backend: &Backend) -> bool {
 }
 
 /// Whether a path has segments that a server may resolve to another path than the one that was authorized.
-fn has_dots(path: &str) -> bool {
-    path.split('/').any(|segment| {
-        let segment = crate::request::unescape(segment);
-        segment.split('/').any(|part| part == "." || part == "..")
-    })
+fn is_ambiguous(path: &str) -> bool {
+    let path = path.strip_suffix('/').unwrap_or(path);
+    path.split('/').skip(1).any(|segment| matches!(segment, "" | "." | ".."))
 }
 
 /// Identifies this server, and the tenant, in requests that it forwards.
@@ -170,6 +173,8 @@ fn outgoing(
     incoming: Incoming<'_>,
 ) -> Result<Request<RequestBody>, Refused> {
     let Incoming { method, mut headers, path, query, body, .. } = incoming;
+    // Encoded anew, so that the server decodes what was authorized.
+    let path = &*escape_path(path);
     let internal = |why: &str| refused(500, why);
     headers::strip_hop_by_hop(&mut headers);
     headers::strip_identity(&mut headers);
@@ -264,7 +269,7 @@ fn incoming_response(
     tenant: &Arc<Tenant>,
     mut response: Response<Body>,
     deadline: Option<Sleep>,
-    permit: OwnedSemaphorePermit,
+    held: Held,
 ) -> Response<Body> {
     if response.status().is_redirection() && response.headers().contains_key(header::LOCATION) {
         let mut refused =
@@ -283,7 +288,14 @@ fn incoming_response(
     let stopped = tenant.stop.clone();
     let stopped: BoxFuture<'static, ()> = Box::pin(async move { stopped.cancelled().await });
     let stopped = deadline.is_none().then_some(stopped);
-    response.map(|body| Body::of(Forwarded { body, deadline, stopped, _permit: permit }))
+    response.map(|body| Body::of(Forwarded { body, deadline, stopped, _held: held }))
+}
+
+/// What a request holds until its response is complete.
+struct Held {
+    /// One of those of the `APIService`.
+    _permit: OwnedSemaphorePermit,
+    _seat: Option<Slot>,
 }
 
 /// The body of a response that is being forwarded.
@@ -293,7 +305,7 @@ struct Forwarded {
     deadline: Option<Sleep>,
     /// Ends a stream with the server.
     stopped: Option<BoxFuture<'static, ()>>,
-    _permit: OwnedSemaphorePermit,
+    _held: Held,
 }
 
 impl http_body::Body for Forwarded {
@@ -335,17 +347,20 @@ mod tests {
 
     #[test]
     fn paths_that_a_server_could_read_differently() {
-        for path in [
-            "/apis/g/v/a/../b",
-            "/apis/g/v/%2e%2e/b",
-            "/apis/g/v/.",
-            "/apis/g/v/a%2f..%2fb",
-            "/apis/g/v/%2E.",
-        ] {
-            assert!(has_dots(path), "{path}");
+        for path in
+            ["/apis/g/v/a/../b", "/apis/g/v/.", "/apis/g/v/..", "/apis/g/v//a", "/apis/g/v/a//", "//apis/g/v"]
+        {
+            assert!(is_ambiguous(path), "{path}");
         }
-        for path in ["/apis/g/v", "/apis/g/v/a..b", "/apis/g/v/namespaces/a/x.y/...", "/apis/g/v/a%20b"] {
-            assert!(!has_dots(path), "{path}");
+        for path in [
+            "/apis/g/v",
+            "/apis/g/v/",
+            "/apis/g/v/a..b",
+            "/apis/g/v/namespaces/a/x.y/...",
+            "/apis/g/v/a b",
+            "/apis/g/v/%2e%2e/b",
+        ] {
+            assert!(!is_ambiguous(path), "{path}");
         }
     }
 }

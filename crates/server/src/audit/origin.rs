@@ -6,10 +6,7 @@ use http::{HeaderMap, Uri, header};
 use jiff::Timestamp;
 
 use super::event::{Origin, user_info, write};
-use crate::{
-    identity::User,
-    request::{Verb, unescape},
-};
+use crate::{identity::User, request::Verb};
 
 /// The address of the client of a connection, in the extensions of its requests.
 #[derive(Debug, Clone, Copy)]
@@ -97,7 +94,8 @@ fn redacted(uri: &Uri) -> String {
     let parameters: Vec<&str> = query.split('&').collect();
     let hides = |parameter: &str| {
         let name = parameter.split('=').next().unwrap_or_default();
-        unescape(name).to_ascii_lowercase().ends_with("token")
+        let decoded = form_urlencoded::parse(name.as_bytes()).next();
+        decoded.is_some_and(|(name, _)| name.to_ascii_lowercase().ends_with("token"))
     };
     if !parameters.iter().any(|parameter| hides(parameter)) {
         return sent.to_owned();

@@ -3,7 +3,7 @@
 //! There are several impersonation modes. The constrained ones need two permissions, one to impersonate that kind of user
 //! and one for this action while impersonating; the legacy mode needs only the permission to impersonate the user.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
 
 use http::HeaderMap;
 use k1s_object::Status;
@@ -12,7 +12,7 @@ use super::service_accounts::{groups, split_username};
 use crate::{
     authz::{Attributes, Authorizer, Target, check, forbidden},
     identity::User,
-    request::Verb,
+    request::{Verb, unescape},
     tenant::Tenant,
 };
 
@@ -28,7 +28,9 @@ fn wanted(headers: &HeaderMap) -> Result<Option<User>, Status> {
     let mut extra: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for (name, value) in headers {
         if let Some(key) = name.as_str().strip_prefix(EXTRA) {
-            extra.entry(crate::request::unescape(key)).or_default().push(text(value));
+            // A key that is not encoded correctly is taken as it is.
+            let key = unescape(key).map_or_else(|_| key.to_owned(), Cow::into_owned);
+            extra.entry(key).or_default().push(text(value));
         }
     }
     let user = User {

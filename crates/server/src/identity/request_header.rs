@@ -3,12 +3,13 @@
 //! The headers count only on connections whose client has a certificate of a front proxy. From all other requests they are
 //! removed, as are the credentials that have been used, so that nothing behind authentication can take them for a fact.
 
-use std::collections::BTreeMap;
+use std::{borrow::Cow, collections::BTreeMap};
 
 use http::{HeaderMap, HeaderName, header};
 use smallvec::SmallVec;
 
 use super::User;
+use crate::request::unescape;
 
 /// Front proxies, and the headers in which they name a user.
 #[derive(Debug, Clone)]
@@ -120,7 +121,9 @@ impl RequestHeaders {
         for prefix in &self.extra {
             for (name, value) in headers {
                 if let Some(key) = name.as_str().strip_prefix(prefix.as_str()) {
-                    extra.entry(crate::request::unescape(key)).or_default().push(text(value));
+                    // A key that is not encoded correctly is taken as it is.
+                    let key = unescape(key).map_or_else(|_| key.to_owned(), Cow::into_owned);
+                    extra.entry(key).or_default().push(text(value));
                 }
             }
         }

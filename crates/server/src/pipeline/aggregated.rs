@@ -10,12 +10,13 @@ use crate::{
     body::Body,
     catalog::Catalog,
     errors::Error,
-    flow::RequestBody,
+    fairness::Flow,
+    flow::{self, RequestBody, Slot},
     identity::User,
     metrics::Labels,
     openapi,
-    request::{Path, RequestInfo, ResourcePath},
-    tenant::{Tenant, apis::Api},
+    request::{Path, RequestInfo, ResourcePath, Verb},
+    tenant::{Shared, Tenant, apis::Api},
 };
 
 /// A group version that another server may serve, and what a request for it is.
@@ -23,8 +24,17 @@ pub(super) struct Candidate<'a> {
     group: String,
     version: String,
     kind: Kind,
-    /// The path within the tenant, as it was sent.
+    is_watch: bool,
+    /// The path within the tenant, decoded.
     path: &'a str,
+}
+
+/// A request that has been authorized.
+pub(super) struct Entered<'a> {
+    pub(super) user: &'a User,
+    pub(super) flow: &'a Flow,
+    pub(super) parts: &'a Parts,
+    pub(super) body: RequestBody,
 }
 
 impl<'a> Candidate<'a> {
@@ -47,7 +57,8 @@ impl<'a> Candidate<'a> {
             _ if info.is_long_running() => Kind::LongRunning,
             _ => Kind::Plain,
         };
-        Some(Candidate { group: group.to_owned(), version: version.to_owned(), kind, path: info.path })
+        let (group, version) = (group.to_owned(), version.to_owned());
+        Some(Candidate { group, version, kind, is_watch: info.verb == Verb::Watch, path: info.path })
     }
 
     /// Its server, if another one serves it.
@@ -61,16 +72,26 @@ impl<'a> Candidate<'a> {
         Ok(aggregator::find_at(tenant, &self.group, &self.version).await?)
     }
 
-    /// Forwards a request that has been authorized.
+    /// Waits for a seat. A request keeps it to the end of its response, unless its client decides how long that takes: a watch
+    /// gives it back when it is forwarded, and streams need none.
+    async fn seat(&self, shared: &Arc<Shared>, flow: &Flow) -> Result<Option<Slot>, Error> {
+        match self.kind {
+            Kind::LongRunning if !self.is_watch => Ok(None),
+            Kind::LongRunning => Ok(flow::slot(shared, flow).await.map(|_| None)?),
+            Kind::Discovery | Kind::Plain => Ok(Some(flow::slot(shared, flow).await?)),
+        }
+    }
+
+    /// Forwards a request.
     pub(super) async fn forward(
         &self,
         tenant: &Arc<Tenant>,
         api: &Api,
-        user: &User,
-        (parts, body): (&Parts, RequestBody),
+        entered: Entered<'_>,
         labels: &mut Labels,
-    ) -> Response<Body> {
+    ) -> Result<Response<Body>, Error> {
         around::label_aggregated(labels, api);
+        let Entered { user, flow, parts, body } = entered;
         let incoming = Incoming {
             method: parts.method.clone(),
             headers: parts.headers.clone(),
@@ -78,8 +99,9 @@ impl<'a> Candidate<'a> {
             query: parts.uri.query(),
             body: body.into_stream(),
             kind: self.kind,
+            seat: self.seat(&tenant.shared, flow).await?,
         };
-        aggregator::forward(tenant, api, user, incoming).await
+        Ok(aggregator::forward(tenant, api, user, incoming).await)
     }
 }
 

@@ -4,7 +4,8 @@
 //! crate alone, once, instead of in every program and test that calls the server.
 //!
 //! The order is part of the contract. A sender that cannot be authorized is rejected before the store is read (`enter`);
-//! 403 comes before 404 and 405; a body is read before its request takes a seat, so a slow sender holds none.
+//! 403 comes before 404 and 405; a body is read before its request takes a seat, so a slow sender holds none. (One that is
+//! forwarded to another server is not read here: its request has its seat, and a deadline.)
 
 mod aggregated;
 mod around;
@@ -25,7 +26,7 @@ use bytes::Bytes;
 use http::{Method, Request, Response};
 use parking_lot::Mutex;
 
-use self::aggregated::Candidate;
+use self::aggregated::{Candidate, Entered};
 use crate::{
     aggregator,
     audit::Trail,
@@ -40,7 +41,7 @@ use crate::{
     identity::Peer,
     negotiate::{self, Offer},
     rbac,
-    request::{Path, RequestInfo, ResourcePath},
+    request::{self, Path, RequestInfo, ResourcePath},
     server::ApiServer,
     tenants,
 };
@@ -86,8 +87,9 @@ async fn route(
     let shared = server.shared();
     let (mut parts, body) = request.into_parts();
     // Resolve: tenant, path, verb.
-    let longest = shared.options.max_selector_bytes;
-    let info = RequestInfo::resolve(&parts.method, &parts.uri, longest, enter::projects_of(server));
+    let path = request::decode_path(parts.uri.path())?;
+    let (query, longest) = (parts.uri.query(), shared.options.max_selector_bytes);
+    let info = RequestInfo::resolve(&parts.method, &path, query, longest, enter::projects_of(server));
     around::label_request(&mut notes.labels, &info, &shared.catalog);
     let managed = enter::managed_tenant(server, &info);
     // Authenticate and authorize, in the tenant.
@@ -128,7 +130,8 @@ async fn route(
     if let Some(candidate) = &candidate
         && let Some(api) = candidate.server(&tenant).await?
     {
-        return Ok(candidate.forward(&tenant, &api, &user, (&parts, body), &mut notes.labels).await);
+        let entered = Entered { user: &user, flow: &flow, parts: &parts, body };
+        return candidate.forward(&tenant, &api, entered, &mut notes.labels).await;
     }
     let RequestInfo { endpoint, query, verb, .. } = info;
     let path = match endpoint {
@@ -140,7 +143,8 @@ async fn route(
             if let Some(candidate) = candidate.filter(|_| aggregated::is_missing(&answered))
                 && let Some(api) = candidate.late_server(&tenant).await?
             {
-                return Ok(candidate.forward(&tenant, &api, &user, (&parts, body), &mut notes.labels).await);
+                let entered = Entered { user: &user, flow: &flow, parts: &parts, body };
+                return candidate.forward(&tenant, &api, entered, &mut notes.labels).await;
             }
             return answered;
         }
@@ -150,7 +154,8 @@ async fn route(
         (Ok(resource), _) => resource,
         (Err(missing), Some(candidate)) => match candidate.late_server(&tenant).await? {
             Some(api) => {
-                return Ok(candidate.forward(&tenant, &api, &user, (&parts, body), &mut notes.labels).await);
+                let entered = Entered { user: &user, flow: &flow, parts: &parts, body };
+                return candidate.forward(&tenant, &api, entered, &mut notes.labels).await;
             }
             None => return Err(missing),
         },

@@ -1,6 +1,6 @@
 //! Request attributes for authorization, metrics and dispatch.
 
-use http::{Method, Uri};
+use http::Method;
 use k1s_object::{Status, names, selector::FieldSelector};
 
 use super::{
@@ -8,14 +8,14 @@ use super::{
     path::{parse_path, split_project, split_tenant},
 };
 
-/// The attributes of a request, derived from its method and URI alone.
+/// The attributes of a request, derived from its method, its decoded path and its query alone.
 #[derive(Debug)]
 pub(crate) struct RequestInfo<'a> {
     /// The tenant of a path `/clusters/{tenant}/…`, or the project of a path `…/projects/{project}/control-plane/…`.
     pub(crate) tenant: Option<&'a str>,
     /// Whether the path is a project's.
     pub(crate) is_project: bool,
-    /// The path within the tenant, as it was sent.
+    /// The path within the tenant, decoded.
     pub(crate) path: &'a str,
     /// The endpoint of that path.
     pub(crate) endpoint: Path,
@@ -33,17 +33,18 @@ impl<'a> RequestInfo<'a> {
     /// `projects_of`: the tenant whose projects have control planes, if any.
     pub(crate) fn resolve(
         method: &Method,
-        uri: &'a Uri,
+        path: &'a str,
+        query: Option<&str>,
         max_selector_bytes: usize,
         projects_of: Option<&str>,
     ) -> RequestInfo<'a> {
-        let (mut tenant, mut path) = split_tenant(uri.path());
+        let (mut tenant, mut path) = split_tenant(path);
         let project = projects_of.filter(|host| tenant.is_none_or(|tenant| tenant == *host));
         let project = project.and_then(|_| split_project(path));
         if let Some((name, rest)) = project {
             (tenant, path) = (Some(name), rest);
         }
-        let query = Query::parse(uri.query());
+        let query = Query::parse(query);
         let endpoint = parse_path(path);
         let verb = match &endpoint {
             Path::Resource(path) => resource_verb(method, path, &query),
@@ -99,8 +100,7 @@ mod tests {
     #[test]
     fn verbs() {
         let verb = |method: Method, path: &str, query: &str| {
-            let uri: Uri = format!("{path}?{query}").parse().unwrap();
-            RequestInfo::resolve(&method, &uri, 1 << 10, None).verb
+            RequestInfo::resolve(&method, path, Some(query), 1 << 10, None).verb
         };
         assert_eq!(verb(Method::GET, "/api/v1/pods", ""), Verb::List);
         assert_eq!(verb(Method::GET, "/api/v1/pods", "watch=maybe"), Verb::Watch);
@@ -113,8 +113,7 @@ mod tests {
     fn projects_have_control_planes_in_their_host_alone() {
         let project = "/apis/resourcemanager.miloapis.com/v1alpha1/projects/p/control-plane/api/v1/pods";
         let resolve = |path: &str, host| {
-            let uri: Uri = path.parse().unwrap();
-            let info = RequestInfo::resolve(&Method::GET, &uri, 1 << 10, host);
+            let info = RequestInfo::resolve(&Method::GET, path, None, 1 << 10, host);
             (info.tenant.map(str::to_owned), info.is_project, info.path.to_owned())
         };
         let pods = || "/api/v1/pods".to_owned();

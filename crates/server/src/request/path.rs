@@ -1,6 +1,8 @@
 //! The path of a request: which resource, or which other endpoint.
 
-use k1s_object::gvk::GroupVersionResource;
+use std::borrow::Cow;
+
+use k1s_object::{Status, field::quote, gvk::GroupVersionResource};
 
 /// A path under `/api/{version}` or `/apis/{group}/{version}`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -62,11 +64,10 @@ pub(super) fn split_project(path: &str) -> Option<(&str, &str)> {
     }
 }
 
-/// Parses a path within a tenant. Percent escapes are decoded in each segment.
+/// Parses a decoded path within a tenant.
 pub(super) fn parse_path(path: &str) -> Path {
     let trimmed = path.strip_suffix('/').unwrap_or(path);
-    let segments: Vec<String> = trimmed.split('/').skip(1).map(unescape).collect();
-    let words: Vec<&str> = segments.iter().map(String::as_str).collect();
+    let words: Vec<&str> = trimmed.split('/').skip(1).collect();
     match words.as_slice() {
         ["api"] => Path::CoreVersions,
         ["apis"] => Path::Groups,
@@ -104,39 +105,70 @@ fn resource_path(group: &str, version: &str, mut words: &[&str]) -> Path {
     Path::Resource(path)
 }
 
-/// Decodes percent escapes; a `%` that does not begin one is kept.
-pub(crate) fn unescape(segment: &str) -> String {
-    if !segment.contains('%') {
-        return segment.to_owned();
-    }
-    let bytes = segment.as_bytes();
+/// Decodes the path of a request, as a whole and before it is split, as Go does: whoever authorizes, dispatches or forwards
+/// it sees the same segments.
+///
+/// # Errors
+/// 400 if an escape is none, or the decoded path is not UTF-8.
+pub(crate) fn decode_path(path: &str) -> Result<Cow<'_, str>, Status> {
+    unescape(path).map_err(|why| Status::bad_request(format!("the path of the request is invalid: {why}")))
+}
+
+/// Decodes percent escapes.
+///
+/// # Errors
+/// What is wrong with them.
+pub(crate) fn unescape(text: &str) -> Result<Cow<'_, str>, String> {
+    let Some(first) = text.find('%') else { return Ok(Cow::Borrowed(text)) };
+    let bytes = text.as_bytes();
+    let digit = |at: usize| bytes.get(at).and_then(|byte| char::from(*byte).to_digit(16));
     let mut out = Vec::with_capacity(bytes.len());
-    let mut at = 0;
+    out.extend_from_slice(bytes.get(..first).unwrap_or_default());
+    let mut at = first;
     while let Some(&byte) = bytes.get(at) {
-        let escaped = (byte == b'%')
-            .then(|| bytes.get(at + 1..at + 3))
-            .flatten()
-            .and_then(|hex| u8::from_str_radix(std::str::from_utf8(hex).ok()?, 16).ok());
-        match escaped {
-            Some(decoded) => {
-                out.push(decoded);
-                at += 3;
-            }
-            None => {
-                out.push(byte);
-                at += 1;
-            }
+        if byte != b'%' {
+            out.push(byte);
+            at += 1;
+            continue;
+        }
+        let value =
+            digit(at + 1).zip(digit(at + 2)).and_then(|(high, low)| u8::try_from(high << 4 | low).ok());
+        let Some(value) = value else {
+            let escape = bytes.get(at..bytes.len().min(at + 3)).unwrap_or_default();
+            return Err(format!("invalid URL escape {}", quote(&String::from_utf8_lossy(escape))));
+        };
+        out.push(value);
+        at += 3;
+    }
+    String::from_utf8(out).map(Cow::Owned).map_err(|_| "it is not UTF-8".to_owned())
+}
+
+/// Encodes a decoded path for a URI. Its slashes separate segments.
+pub(crate) fn escape_path(path: &str) -> Cow<'_, str> {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~$&+,/:;=@".contains(&byte);
+    if path.bytes().all(is_plain) {
+        return Cow::Borrowed(path);
+    }
+    let mut out = String::with_capacity(path.len() + 8);
+    for byte in path.bytes() {
+        match is_plain(byte) {
+            true => out.push(char::from(byte)),
+            false => out.push_str(&format!("%{byte:02X}")),
         }
     }
-    String::from_utf8_lossy(&out).into_owned()
+    Cow::Owned(out)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn parse(path: &str) -> Path {
+        parse_path(&decode_path(path).unwrap())
+    }
+
     fn resource(path: &str) -> ResourcePath {
-        match parse_path(path) {
+        match parse(path) {
             Path::Resource(path) => path,
             other => panic!("{path} is {other:?}"),
         }
@@ -173,11 +205,59 @@ mod tests {
         let path = resource("/api/v1/watch/namespaces/a/pods/x");
         assert!(path.watch);
         assert_eq!((&*path.resource, &*path.name, &*path.namespace), ("pods", "x", "a"));
-        let path = resource("/api/v1/namespaces/a/configmaps/x%2Fy%zz");
-        assert_eq!(path.name, "x/y%zz");
-        assert_eq!(parse_path("/apis/"), Path::Groups);
-        assert_eq!(parse_path("/api/v1"), Path::GroupVersion(String::new(), "v1".into()));
-        assert_eq!(parse_path("//api/v1"), Path::Other("//api/v1".into()));
-        assert_eq!(parse_path("/"), Path::Other("/".into()));
+        assert_eq!(parse("/apis/"), Path::Groups);
+        assert_eq!(parse("/api/v1"), Path::GroupVersion(String::new(), "v1".into()));
+        assert_eq!(parse("//api/v1"), Path::Other("//api/v1".into()));
+        assert_eq!(parse("/"), Path::Other("/".into()));
+    }
+
+    #[test]
+    fn paths_are_decoded_before_they_are_split() {
+        for slash in ["%2F", "%2f"] {
+            let path = resource(&format!("/api/v1/namespaces/a{slash}configmaps/x{slash}y{slash}z"));
+            assert_eq!((&*path.namespace, &*path.resource, &*path.name), ("a", "configmaps", "x"));
+            assert_eq!((&*path.subresource, path.rest), ("y", vec!["z".to_owned()]));
+        }
+        assert_eq!(resource("/api/v1/nodes/%61%20%C3%A4").name, "a ä");
+        // Once: an escaped percent sign is one.
+        assert_eq!(resource("/api/v1/nodes/a%252Fb").name, "a%2Fb");
+        assert_eq!(resource("/api/v1/nodes/%2e%2E").name, "..");
+        assert_eq!(parse("/%61pis"), Path::Groups);
+        assert_eq!(parse("%2F%2Fapi/v1"), Path::Other("//api/v1".into()));
+        assert_eq!(parse("/healthz%2Fping"), Path::Other("/healthz/ping".into()));
+        let empty = resource("/apis/g/v//things");
+        assert_eq!((&*empty.resource, &*empty.name), ("", "things"));
+    }
+
+    #[test]
+    fn escapes_have_two_hex_digits() {
+        for path in [
+            "/a%",
+            "/a%2",
+            "/%zz",
+            "/%+f",
+            "/%-1",
+            "/% 1",
+            "/%2",
+            "/%%41",
+            "/%4é",
+            "/%ff",
+            "/%C3",
+            "/%ed%a0%80",
+        ] {
+            let refused = decode_path(path).unwrap_err();
+            assert_eq!(refused.code, 400, "{path}");
+        }
+        let message = decode_path("/a%+fb").unwrap_err().message;
+        assert_eq!(message, "the path of the request is invalid: invalid URL escape \"%+f\"");
+        assert_eq!(decode_path("/a+b").unwrap(), "/a+b");
+    }
+
+    #[test]
+    fn an_encoded_path_is_decoded_to_itself() {
+        for path in ["/apis/g/v/a", "/a b/%2F/ä?x#y", "/a%", "/a\u{0}\n\\;=:@", "//", "/..//./"] {
+            assert_eq!(decode_path(&escape_path(path)).unwrap(), path);
+        }
+        assert_eq!(escape_path("/a b/c%2Fd?"), "/a%20b/c%252Fd%3F");
     }
 }

@@ -105,16 +105,108 @@ async fn requests_that_hang_are_limited() {
 
 /// Paths that a server could read as others than the one that was authorized.
 #[tokio::test]
-async fn dots_in_paths_are_refused() {
+async fn ambiguous_paths_are_refused() {
     let stage = Stage::new().await;
     let extension = Extension::new(Way::Well);
     stage.serve(&extension);
     stage.register(GROUP).await;
     stage.reason(GROUP, "Passed").await;
     let before = extension.requests.load(Ordering::SeqCst);
-    for path in ["a/../../../secrets", "%2e%2e/b", "a/%2E"] {
+    let segments =
+        ["a/../../../secrets", "%2e%2e/b", "a/%2E", "a%2f..%2fb", "/a", "%2Fa", "a//b", "a/%2Fb", "a//"];
+    let malformed = ["a%", "a%2", "%zz", "%+f", "%-1", "%ff", "a/%2e%2"];
+    for path in segments.into_iter().chain(malformed) {
         let answer = stage.client.send("GET", &format!("{USAGES}/{path}"), &[], "").await;
         assert_eq!(answer.status, 400, "{path}: {}", answer.text());
     }
     assert_eq!(extension.requests.load(Ordering::SeqCst), before);
+}
+
+/// An escaped slash separates segments for the authorizer as it does for the extension.
+#[tokio::test]
+async fn an_extension_reads_the_path_that_was_authorized() {
+    let stage = Stage::new().await;
+    let extension = Extension::new(Way::Well);
+    stage.serve(&extension);
+    stage.register(GROUP).await;
+    stage.reason(GROUP, "Passed").await;
+    let rbac = "/apis/rbac.authorization.k8s.io/v1/namespaces/default";
+    let rules = json!([{"apiGroups": [GROUP], "resources": ["usages"], "verbs": ["get"]}]);
+    stage
+        .client
+        .post(&format!("{rbac}/roles"), json!({"metadata": {"name": "reader"}, "rules": rules}))
+        .await;
+    let binding = json!({"metadata": {"name": "reader"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "reader"},
+        "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "bob"}]});
+    stage.client.post(&format!("{rbac}/rolebindings"), binding).await;
+    let ask = |path: String| {
+        let stage = &stage;
+        async move { stage.as_user(User::new("bob", &[]), "GET", &path).await }
+    };
+    let before = extension.requests.load(Ordering::SeqCst);
+    let forbidden = [
+        format!("{USAGES}/a/detail"),
+        format!("{USAGES}/a%2Fdetail"),
+        format!("{USAGES}/a%2fdetail"),
+        format!("/apis/{GROUP}/v1/namespaces/default%2Fusages"),
+        format!("/apis/{GROUP}/v1/namespaces%2Fother%2Fusages%2Fa"),
+        format!("/apis/{GROUP}%2Fv1%2Fnamespaces%2Fother%2fusages%2fa"),
+        format!("/apis%2F{GROUP}/v1/nodes"),
+    ];
+    for path in forbidden {
+        let answer = ask(path.clone()).await;
+        assert_eq!(answer.status, 403, "{path}: {}", answer.text());
+    }
+    assert_eq!(extension.requests.load(Ordering::SeqCst), before);
+    for (sent, forwarded) in [
+        ("a", "a"),
+        ("a%252Fdetail", "a%252Fdetail"),
+        ("a%252e%252e", "a%252e%252e"),
+        ("%61%3F%23%20", "a%3F%23%20"),
+        ("a/", "a/"),
+    ] {
+        let answer = ask(format!("{USAGES}/{sent}")).await;
+        assert_eq!(answer.status, 200, "{sent}: {}", answer.text());
+        assert_eq!(answer.json()["path"], format!("{USAGES}/{forwarded}"));
+    }
+    let answer = ask(format!("/apis/{GROUP}/v1/namespaces%2Fdefault%2Fusages%2Fa")).await;
+    assert_eq!((answer.status, answer.json()["path"].clone()), (200, format!("{USAGES}/a").into()));
+}
+
+#[tokio::test]
+async fn paths_that_are_no_resources_are_decoded_as_well() {
+    let stage = Stage::new().await;
+    stage.serve(&Extension::new(Way::Well));
+    stage.register(GROUP).await;
+    let plain = stage.client.get(&format!("/apis/{GROUP}/v1")).await;
+    for path in [format!("/apis/{GROUP}%2fv1"), format!("/%61pis%2F{GROUP}/v1")] {
+        assert_eq!(stage.client.get(&path).await, plain, "{path}");
+    }
+    for path in ["/metrics", "/%6detrics", "/metric%73"] {
+        let answer = stage.as_user(User::new("bob", &[]), "GET", path).await;
+        let message = "forbidden: User \"bob\" cannot get path \"/metrics\"";
+        assert_eq!((answer.status, answer.json()["message"].as_str()), (403, Some(message)), "{path}");
+    }
+    // A role for a path is one for nothing else.
+    let rbac = "/apis/rbac.authorization.k8s.io/v1";
+    let rules = json!([{"nonResourceURLs": ["/custom"], "verbs": ["get"]}]);
+    stage
+        .client
+        .post(&format!("{rbac}/clusterroles"), json!({"metadata": {"name": "c"}, "rules": rules}))
+        .await;
+    let binding = json!({"metadata": {"name": "c"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "c"},
+        "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "bob"}]});
+    stage.client.post(&format!("{rbac}/clusterrolebindings"), binding).await;
+    for (path, status) in [
+        ("/custom", 404),
+        ("/cu%73tom", 404),
+        ("/custom%2Fx", 403),
+        ("/custom%252F", 403),
+        ("/custom%+f", 400),
+    ] {
+        let answer = stage.as_user(User::new("bob", &[]), "GET", path).await;
+        assert_eq!(answer.status, status, "{path}: {}", answer.text());
+    }
 }

@@ -1,12 +1,20 @@
 //! Priority and fairness: whoever floods the server does not starve others. In simulated time: nothing ends before the
 //! clock is advanced, so requests that are answered have not waited.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    convert::Infallible,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
 
-use http::Request;
-use http_body_util::BodyExt as _;
+use bytes::Bytes;
+use http::{Request, Response};
+use http_body_util::{BodyExt as _, Full};
 use k1s_env::{Env, Task, VirtualClock};
-use k1s_server::{ApiServer, AuthorizationMode, ServerOptions, User};
+use k1s_server::{ApiServer, AuthorizationMode, LocalServices, RequestBody, ServerOptions, User};
 use k1s_store::{MemoryOptions, MemoryStore};
 use serde_json::{Value, json};
 use tower::Service as _;
@@ -27,6 +35,11 @@ struct World {
 
 /// A server with 40 seats for a tenant, and 10 that it leaves to others, where everybody may do everything.
 async fn world() -> World {
+    world_with(LocalServices::default()).await
+}
+
+/// The same with these services in its process.
+async fn world_with(local: LocalServices) -> World {
     let (env, clock) = Env::simulated(11);
     let store = Arc::new(MemoryStore::new(env.clone(), MemoryOptions::default()));
     let mut options = ServerOptions::default();
@@ -34,6 +47,7 @@ async fn world() -> World {
     options.max_in_flight = 40;
     options.limits.reserved_in_flight = 10;
     options.future_revision_patience = LONG;
+    options.services.local = local;
     let server = common::bare(&env, store, options).await;
     World { env, clock, server }
 }
@@ -57,7 +71,7 @@ impl World {
     /// Starts a request.
     fn start(&self, client: &Client, method: &str, path: &str) -> Task<Answer> {
         let request = Request::builder().method(method).uri(path);
-        let request = request.body(http_body_util::Empty::<bytes::Bytes>::new()).unwrap();
+        let request = request.body(http_body_util::Empty::<Bytes>::new()).unwrap();
         let mut server = client.server.clone();
         self.env.spawn("request", async move {
             let response = server.call(request).await.unwrap();
@@ -237,7 +251,7 @@ async fn an_impersonated_administrator_of_a_tenant_is_not_one_of_the_server() {
             let request = Request::get(format!("{MAPS}/none?resourceVersion=1000000"))
                 .header("impersonate-user", "root")
                 .header("impersonate-group", "system:masters");
-            let request = request.body(http_body_util::Empty::<bytes::Bytes>::new()).unwrap();
+            let request = request.body(http_body_util::Empty::<Bytes>::new()).unwrap();
             let mut server = owner.server.clone();
             world.env.spawn("request", async move { server.call(request).await.unwrap().status().as_u16() })
         })
@@ -385,7 +399,7 @@ async fn large_work_is_shared_by_flows() {
         let (mut server, order) = (server.as_user(user(name)), order.clone());
         env.spawn("request", async move {
             let request = Request::get(MAPS).header("accept", "application/yaml");
-            let request = request.body(http_body_util::Empty::<bytes::Bytes>::new()).unwrap();
+            let request = request.body(http_body_util::Empty::<Bytes>::new()).unwrap();
             assert_eq!(server.call(request).await.unwrap().status(), 200);
             order.lock().push(name);
         })
@@ -402,4 +416,69 @@ async fn large_work_is_shared_by_flows() {
     let order = order.lock().clone();
     let place = order.iter().position(|name| *name == "alice").unwrap();
     assert!(place < 30, "hers was {place} of {}", order.len());
+}
+
+/// A world with an aggregated API that answers nothing but its discovery, and the number of requests that it has.
+async fn world_with_a_silent_api() -> (World, Arc<AtomicUsize>) {
+    let (local, asked) = (LocalServices::default(), Arc::new(AtomicUsize::new(0)));
+    let counted = asked.clone();
+    let silent = tower::service_fn(move |request: Request<RequestBody>| {
+        let counted = counted.clone();
+        async move {
+            if request.uri().path().starts_with(USAGES) {
+                counted.fetch_add(1, Ordering::SeqCst);
+                std::future::pending::<()>().await;
+            }
+            Ok::<_, Infallible>(Response::new(Full::new(Bytes::from_static(b"{}"))))
+        }
+    });
+    local.serve_streams(None, "silent.ns.svc", silent);
+    let world = world_with(local).await;
+    let service = json!({"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService",
+        "metadata": {"name": "v1.usage.example.com"}, "spec": {"group": "usage.example.com", "version": "v1",
+            "groupPriorityMinimum": 1000, "versionPriority": 15, "insecureSkipTLSVerify": true,
+            "service": {"namespace": "ns", "name": "silent"}}});
+    world.admin().post("/apis/apiregistration.k8s.io/v1/apiservices", service).await;
+    world.settle().await;
+    (world, asked)
+}
+
+const USAGES: &str = "/apis/usage.example.com/v1/namespaces/default/usages";
+
+#[tokio::test]
+async fn requests_for_aggregated_apis_have_seats_like_any_other() {
+    let (world, asked) = world_with_a_silent_api().await;
+    let (mallory, alice) = (world.client(None, user("mallory")), world.client(None, user("alice")));
+    let flood: Vec<_> = (0..90).map(|_| world.start(&mallory, "GET", USAGES)).collect();
+    world.settle().await;
+    let labels = &["flow_schema=\"global-default\""][..];
+    let seats = world.metric(&world.admin(), "current_executing_requests", labels).await;
+    assert!((20..40).contains(&seats), "{seats}");
+    assert_eq!(asked.load(Ordering::SeqCst) as u64, seats, "the others wait here");
+    assert_eq!(
+        (answered(&flood), world.metric(&world.admin(), "current_inqueue_requests", labels).await),
+        (0, 90 - seats)
+    );
+    // They are the seats of all requests of the level.
+    let own = world.start(&alice, "GET", MAPS);
+    world.settle().await;
+    assert!(!own.is_finished());
+    // Those of requests that are given up are free.
+    flood.iter().for_each(Task::abort);
+    world.settle().await;
+    assert_eq!(own.await.unwrap().0, 200);
+    assert_eq!(world.metric(&world.admin(), "current_executing_requests", labels).await, 0);
+}
+
+#[tokio::test]
+async fn watches_of_aggregated_apis_keep_no_seats() {
+    let (world, asked) = world_with_a_silent_api().await;
+    let alice = world.client(None, user("alice"));
+    let watches: Vec<_> =
+        (0..90).map(|_| world.start(&alice, "GET", &format!("{USAGES}?watch=true"))).collect();
+    world.settle().await;
+    assert_eq!((asked.load(Ordering::SeqCst), answered(&watches)), (90, 0));
+    let labels = &["flow_schema=\"global-default\""][..];
+    assert_eq!(world.metric(&world.admin(), "current_executing_requests", labels).await, 0);
+    assert!(world.metric(&world.admin(), "dispatched_requests_total", labels).await >= 90, "they had one");
 }
