@@ -70,7 +70,7 @@ impl ApiServer {
     ) -> Result<Arc<Shared>, Status> {
         let stop = CancellationToken::new();
         let capacity = Capacity::new(&env, &options);
-        let caller = Caller::new(&env, &options.services);
+        let caller = Caller::new(&env, &options.services, &options.default_tenant);
         let forwarder = Forwarder::new(&env, &options.aggregation);
         let converted = Memory::new(options.limits.max_converted_bytes);
         let authorizer: Arc<dyn Authorizer<Arc<Tenant>>> =

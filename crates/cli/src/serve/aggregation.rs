@@ -17,15 +17,18 @@ use super::{Error, read};
 #[command(next_help_heading = "Aggregated API servers")]
 pub(crate) struct Flags {
     /// The address of a Service, for the aggregated APIs and webhooks that name it: there are no nodes that could run what is
-    /// behind it. For aggregated APIs of the default tenant; `TENANT:` in front is for another one, `*:` for all. May be
-    /// repeated.
+    /// behind it. For the default tenant; `TENANT:` in front is for another one, `*:` for all. May be repeated.
     #[arg(long, value_name = "NAMESPACE/NAME[:PORT]=HOST:PORT", value_parser = service_address)]
     service_address: Vec<(String, String)>,
     /// Forwards requests for aggregated APIs of the default tenant whose Service has no --service-address to the addresses of
     /// its endpoints, or to its external name. Whoever may write those objects can make the server connect to any address
-    /// but its own machine's.
+    /// that is neither loopback nor link-local.
     #[arg(long)]
     enable_aggregator_routing: bool,
+    /// Allows webhooks and converters of tenants other than the default one at loopback and link-local addresses. Whoever may
+    /// write a webhook configuration in a tenant then reaches what listens for this machine alone.
+    #[arg(long)]
+    allow_tenant_webhooks_on_host: bool,
     /// The certificate, as PEM, by which the server proves to aggregated API servers that the user in its headers is
     /// authenticated. Read again when it changes. Issued by an authority of its own by default.
     #[arg(long, value_name = "FILE", requires = "proxy_client_key_file")]
@@ -39,6 +42,7 @@ impl Flags {
     /// Adds them to the options of the server. Returns the files of the certificate, if there are any, to be followed.
     pub(super) fn apply(&self, server: &mut ServerOptions) -> Result<Option<ProxyFiles>, Error> {
         server.services.addresses.extend(self.service_address.iter().cloned());
+        server.services.tenants_reach_host = self.allow_tenant_webhooks_on_host;
         server.aggregation.routing = self.enable_aggregator_routing;
         let (Some(certificate), Some(key)) = (&self.proxy_client_cert_file, &self.proxy_client_key_file)
         else {

@@ -17,7 +17,7 @@ pub(super) enum Route {
     /// It is at an address, `host:port`.
     Address {
         address: String,
-        /// Whether addresses of this machine are refused: the address is not the administrator's choice.
+        /// Whether addresses of this machine are refused: the address is not its administrator's choice.
         guarded: bool,
     },
 }

@@ -3,7 +3,7 @@
 use std::{
     error::Error as _,
     io,
-    net::{IpAddr, SocketAddr},
+    net::SocketAddr,
     pin::Pin,
     sync::Arc,
     task::{Context, Poll},
@@ -27,6 +27,8 @@ use rustls::{
 use tokio::net::TcpStream;
 use tokio_rustls::{TlsConnector, client::TlsStream};
 
+use super::guard;
+
 /// Connects to one address, whatever the URI of a request is.
 #[derive(Clone)]
 pub(crate) struct Connector {
@@ -35,8 +37,7 @@ pub(crate) struct Connector {
     /// The name in the certificate.
     pub(crate) server_name: ServerName<'static>,
     pub(crate) tls: Arc<ClientConfig>,
-    /// Whether addresses of this machine, its network's configuration and multicast are refused: for addresses that are not
-    /// the administrator's choice.
+    /// Whether the addresses that [`guard`] knows are refused: for addresses that are not the administrator's choice.
     pub(crate) guarded: bool,
 }
 
@@ -174,22 +175,6 @@ impl tower::Service<http::Uri> for Connector {
     }
 }
 
-/// Whether an address is neither of this machine nor of the configuration of its network (link-local), nor multicast.
-fn is_ordinary(address: IpAddr) -> bool {
-    match address.to_canonical() {
-        IpAddr::V4(v4) => {
-            !(v4.is_loopback()
-                || v4.is_link_local()
-                || v4.is_unspecified()
-                || v4.is_multicast()
-                || v4.is_broadcast())
-        }
-        IpAddr::V6(v6) => {
-            !(v6.is_loopback() || v6.is_unicast_link_local() || v6.is_unspecified() || v6.is_multicast())
-        }
-    }
-}
-
 async fn dial(address: &str, guarded: bool) -> io::Result<TcpStream> {
     let host = address.rsplit_once(':').map_or(address, |(host, _)| host);
     let found: Vec<SocketAddr> = match tokio::net::lookup_host(address).await {
@@ -199,7 +184,7 @@ async fn dial(address: &str, guarded: bool) -> io::Result<TcpStream> {
     let mut first = None;
     for address in found {
         // After the lookup: a name may point anywhere.
-        if guarded && !is_ordinary(address.ip()) {
+        if guarded && !guard::is_allowed(address.ip()) {
             first.get_or_insert_with(|| format!("dial tcp {address}: the address is not allowed"));
             continue;
         }
@@ -307,31 +292,5 @@ impl Write for Stream {
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.0).poll_shutdown(cx)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn addresses_that_are_not_the_administrators_choice() {
-        for address in ["10.1.2.3", "192.168.0.1", "8.8.8.8", "2001:db8::1", "fd00::1"] {
-            assert!(is_ordinary(address.parse().unwrap()), "{address}");
-        }
-        let refused = [
-            "127.0.0.1",
-            "127.8.8.8",
-            "0.0.0.0",
-            "169.254.169.254",
-            "224.0.0.1",
-            "255.255.255.255",
-            "::1",
-            "::",
-        ];
-        let wrapped = ["fe80::1", "ff02::1", "::ffff:127.0.0.1", "::ffff:169.254.169.254"];
-        for address in refused.into_iter().chain(wrapped) {
-            assert!(!is_ordinary(address.parse().unwrap()), "{address}");
-        }
     }
 }

@@ -20,7 +20,7 @@ pub struct AggregationOptions {
     pub proxy_client: ProxyClient,
     /// Whether requests for Services without a configured address go to the addresses in their `EndpointSlices`, or to their
     /// external names. In the default tenant only: whoever may write these objects there can make this server connect to any
-    /// address but its own machine's. Off by default.
+    /// address that is neither loopback, link-local nor of a cloud's metadata. Off by default.
     pub routing: bool,
     /// Maximum duration of a request that is no watch, with its response.
     pub request_timeout: Duration,

@@ -1,11 +1,14 @@
 //! Where Services are: webhooks and aggregated APIs name Services, but there are no nodes that could run what is behind them.
 //!
 //! A Service is in this process ([`LocalServices`]), or at an address that the server is told ([`ServiceOptions::addresses`]).
-//! Both tables serve webhooks and aggregated APIs alike.
+//! Both tables serve webhooks and aggregated APIs alike. Other addresses come from objects: whether their author may choose
+//! any is decided here as well (`guard`), where the connection is opened and the name is resolved.
 
 #[cfg(feature = "tls")]
 pub(crate) mod connect;
 mod forward;
+#[cfg(feature = "tls")]
+mod guard;
 mod local;
 
 use std::collections::BTreeMap;
@@ -19,10 +22,14 @@ pub use local::{LocalServices, RequestBody};
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct ServiceOptions {
-    /// The addresses (`host:port`) of Services, by `namespace/name` or `namespace/name:port`, for webhooks of all tenants and
-    /// for aggregated APIs of the default tenant. With `tenant:` in front, for that tenant; with `*:`, for all of them: what
-    /// is at the address then is told the users of other tenants, too.
+    /// The addresses (`host:port`) of Services, by `namespace/name` or `namespace/name:port`, for webhooks and aggregated APIs
+    /// of the default tenant. With `tenant:` in front, for that tenant; with `*:`, for all of them: what is at the address then
+    /// is told the users of other tenants, too.
     pub addresses: BTreeMap<String, String>,
+    /// Whether webhooks, for admission and for conversion, whose configuration in another tenant than the default one has a
+    /// URL may be at loopback and link-local addresses, and at those of a cloud's metadata. Off by default: whoever writes
+    /// such an object reaches what listens for this machine alone.
+    pub tenants_reach_host: bool,
     /// The Services in this process.
     pub local: LocalServices,
 }
@@ -43,8 +50,8 @@ impl ServicePort {
 }
 
 impl ServiceOptions {
-    /// The configured address of a Service. `shared`: whether entries without a tenant count.
-    pub(crate) fn address(&self, tenant: &str, service: &ServicePort, shared: bool) -> Option<&str> {
+    /// The configured address of a Service. `is_default`: whether entries without a tenant count.
+    pub(crate) fn address(&self, tenant: &str, service: &ServicePort, is_default: bool) -> Option<&str> {
         if self.addresses.is_empty() {
             return None;
         }
@@ -53,7 +60,7 @@ impl ServiceOptions {
         let of = |prefix: &str| {
             names.iter().find_map(|name| self.addresses.get(&format!("{prefix}{name}"))).map(String::as_str)
         };
-        of(&format!("{tenant}:")).or_else(|| of("*:")).or_else(|| shared.then(|| of("")).flatten())
+        of(&format!("{tenant}:")).or_else(|| of("*:")).or_else(|| is_default.then(|| of("")).flatten())
     }
 }
 
@@ -73,9 +80,9 @@ mod tests {
         ] {
             options.addresses.insert(key.into(), address.into());
         }
-        let of = |tenant: &str, name: &str, port: u16, shared: bool| {
+        let of = |tenant: &str, name: &str, port: u16, is_default: bool| {
             let service = ServicePort { namespace: "ns".into(), name: name.into(), port };
-            options.address(tenant, &service, shared).map(str::to_owned)
+            options.address(tenant, &service, is_default).map(str::to_owned)
         };
         assert_eq!(of("a", "plain", 443, true).as_deref(), Some("1:1"));
         assert_eq!(of("a", "plain", 8443, true).as_deref(), Some("1:2"));

@@ -39,9 +39,20 @@ const LARGE_ANSWERS: usize = 4;
 pub(crate) struct Caller {
     env: Env,
     services: ServiceOptions,
+    /// The tenant of the server's administrators.
+    default_tenant: String,
     large: Arc<Semaphore>,
     #[cfg(feature = "tls")]
     remote: remote::Remote,
+}
+
+/// Where a webhook outside of this process is.
+#[derive(Debug, Clone, Copy)]
+struct Place<'a> {
+    /// The address of its Service; otherwise that of its URL.
+    address: Option<&'a str>,
+    /// Whether addresses of this machine are refused: a tenant has chosen it.
+    guarded: bool,
 }
 
 /// The body of an answer.
@@ -53,10 +64,11 @@ pub(crate) struct Answer {
 }
 
 impl Caller {
-    pub(crate) fn new(env: &Env, services: &ServiceOptions) -> Caller {
+    pub(crate) fn new(env: &Env, services: &ServiceOptions, default_tenant: &str) -> Caller {
         Caller {
             env: env.clone(),
             services: services.clone(),
+            default_tenant: default_tenant.to_owned(),
             large: Arc::new(Semaphore::new(LARGE_ANSWERS)),
             #[cfg(feature = "tls")]
             remote: remote::Remote::default(),
@@ -99,20 +111,24 @@ impl Caller {
             }
             return error::check(parts.status, &body).map(|()| Answer { body, _large: None });
         }
-        let address = match &config.service {
+        let place = match &config.service {
             Some(service) => match self.address(tenant, service) {
-                Some(address) => Some(address),
+                Some(address) => Place { address: Some(address), guarded: false },
                 None => return Err(CallError::Unresolved { url: url.to_owned() }),
             },
-            None => None,
+            None => {
+                let guarded = tenant != self.default_tenant && !self.services.tenants_reach_host;
+                Place { address: None, guarded }
+            }
         };
-        self.send_remote(config, endpoint, address, request(url, body)?, url).await
+        self.send_remote(config, endpoint, place, request(url, body)?, url).await
     }
 
     /// The configured address of a Service.
     fn address(&self, tenant: &str, service: &ServiceReference) -> Option<&str> {
         let (namespace, name) = (service.namespace.clone(), service.name.clone());
-        self.services.address(tenant, &ServicePort { namespace, name, port: service.port }, true)
+        let service = ServicePort { namespace, name, port: service.port };
+        self.services.address(tenant, &service, tenant == self.default_tenant)
     }
 
     #[cfg(feature = "tls")]
@@ -120,11 +136,11 @@ impl Caller {
         &self,
         config: &ClientConfig,
         endpoint: &Endpoint,
-        address: Option<&str>,
+        place: Place<'_>,
         request: Request<Bytes>,
         url: &str,
     ) -> Result<Answer, CallError> {
-        let client = self.remote.client(config, endpoint, address)?;
+        let client = self.remote.client(config, endpoint, place)?;
         let response = remote::send(&client, request, url).await?;
         let (parts, body) = response.into_parts();
         let (body, large) = remote::collect(body, url, &self.large).await?;
@@ -136,11 +152,11 @@ impl Caller {
         &self,
         _: &ClientConfig,
         _: &Endpoint,
-        _: Option<&str>,
+        place: Place<'_>,
         _: Request<Bytes>,
         url: &str,
     ) -> Result<Answer, CallError> {
-        let _ = (&self.large, LARGE_ANSWER_BYTES);
+        let _ = (&self.large, LARGE_ANSWER_BYTES, place.address, place.guarded);
         Err(CallError::post(
             url,
             "this server is built without TLS, and can only call webhooks in its own process",

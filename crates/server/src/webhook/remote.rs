@@ -15,7 +15,9 @@ use parking_lot::Mutex;
 use rustls::pki_types::ServerName;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::{CallError, ClientConfig, LARGE_ANSWER_BYTES, MAX_ANSWER_BYTES, endpoint::Endpoint, too_large};
+use super::{
+    CallError, ClientConfig, LARGE_ANSWER_BYTES, MAX_ANSWER_BYTES, Place, endpoint::Endpoint, too_large,
+};
 use crate::services::connect::{self, Connector, why};
 
 type HttpClient = Client<Connector, Full<Bytes>>;
@@ -28,7 +30,8 @@ const MAX_IDLE: usize = 25;
 /// How long an idle connection is kept.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(90);
 
-/// The clients in use, by configuration: a new caBundle makes a new client, so that no old connection is used.
+/// The clients in use, by configuration: a new caBundle makes a new client, so that no old connection is used. A guarded one
+/// does not use the connections of another.
 #[derive(Default)]
 pub(super) struct Remote(Mutex<HashMap<Key, Arc<HttpClient>>>);
 
@@ -37,34 +40,32 @@ struct Key {
     host: String,
     address: String,
     ca_bundle: Vec<u8>,
+    guarded: bool,
 }
 
 impl Remote {
-    /// The client of a configuration; `address` is that of its Service.
+    /// The client of a configuration.
     pub(super) fn client(
         &self,
         config: &ClientConfig,
         endpoint: &Endpoint,
-        address: Option<&str>,
+        place: Place<'_>,
     ) -> Result<Arc<HttpClient>, CallError> {
         let own = || match endpoint.host.contains(':') {
             true => format!("[{}]:{}", endpoint.host, endpoint.port),
             false => format!("{}:{}", endpoint.host, endpoint.port),
         };
-        let address = address.map_or_else(own, str::to_owned);
-        let key = Key { host: endpoint.host.clone(), address, ca_bundle: config.ca_bundle.clone() };
+        let address = place.address.map_or_else(own, str::to_owned);
+        let (host, guarded) = (endpoint.host.clone(), place.guarded);
+        let key = Key { host, address, ca_bundle: config.ca_bundle.clone(), guarded };
         if let Some(client) = self.0.lock().get(&key) {
             return Ok(client.clone());
         }
         let tls = connect::tls(&config.ca_bundle).map_err(CallError::Failed)?;
         let server_name = ServerName::try_from(endpoint.host.clone())
             .map_err(|why| CallError::Failed(format!("{:?}: {why}", endpoint.host)))?;
-        let connector = Connector {
-            address: key.address.as_str().into(),
-            server_name,
-            tls: Arc::new(tls),
-            guarded: false,
-        };
+        let connector =
+            Connector { address: key.address.as_str().into(), server_name, tls: Arc::new(tls), guarded };
         // HTTP/1.1, as kube-apiserver: the replicas behind one address share the load of several connections.
         let client = Client::builder(TokioExecutor::new())
             .pool_idle_timeout(IDLE_TIMEOUT)

@@ -228,6 +228,103 @@ async fn a_service_is_reached_at_its_configured_address() {
     );
 }
 
+/// The default tenant, and another one.
+async fn tenants(change: impl FnOnce(&mut ServerOptions)) -> (Stage, Stage) {
+    let mut options = ServerOptions::default();
+    change(&mut options);
+    let env = Env::system();
+    let server = common::server_with(&env, Arc::new(MemoryStore::default()), options).await;
+    let stage = |server| Stage { client: common::client(server), local: LocalServices::default() };
+    (stage(&server), stage(&server.tenant("other").await.unwrap()))
+}
+
+/// Who writes webhooks in a tenant does not reach what listens for the server's machine alone.
+#[tokio::test]
+async fn webhooks_of_tenants_do_not_reach_the_host() {
+    let remote = Remote::start(&["127.0.0.1", "localhost"], Way::Allow).await;
+    let (stage, other) = tenants(|_| {}).await;
+    stage.register("Validating", "v", &[remote.hook("127.0.0.1")]).await;
+    assert_eq!(attempt(&stage, "a").await, (201, String::new()));
+    let before = remote.connections.load(Ordering::SeqCst);
+    // Also by a name, whatever it resolves to, and not on a connection that the default tenant has left open.
+    for host in ["127.0.0.1", "localhost", "0.0.0.0", "[::1]", "[::ffff:127.0.0.1]"] {
+        other.register("Validating", "v", &[remote.hook(host)]).await;
+        let (code, message) = attempt(&other, "a").await;
+        assert_eq!(code, 500, "{host}: {message}");
+        assert!(message.ends_with("the address is not allowed"), "{host}: {message}");
+        other.unregister("Validating", "v").await;
+    }
+    let metadata = json!({"name": "m.k1s.dev", "timeoutSeconds": 1,
+        "clientConfig": {"url": "https://169.254.169.254/latest"}});
+    other.register("Mutating", "m", &[metadata]).await;
+    let (code, message) = attempt(&other, "a").await;
+    assert!(
+        code == 500 && message.ends_with("dial tcp 169.254.169.254:443: the address is not allowed"),
+        "{message}"
+    );
+    assert_eq!(remote.connections.load(Ordering::SeqCst), before);
+}
+
+#[tokio::test]
+async fn webhooks_of_tenants_reach_the_host_if_that_is_allowed() {
+    let remote = Remote::start(&["127.0.0.1"], Way::Allow).await;
+    let (_, other) = tenants(|options| options.services.tenants_reach_host = true).await;
+    other.register("Validating", "v", &[remote.hook("127.0.0.1")]).await;
+    assert_eq!(attempt(&other, "a").await, (201, String::new()));
+}
+
+#[tokio::test]
+async fn an_address_of_a_service_is_for_the_tenants_that_it_names() {
+    let remote = Remote::start(&["plain.ns.svc", "own.ns.svc", "all.ns.svc"], Way::Allow).await;
+    let (stage, other) = tenants(|options| {
+        for service in ["ns/plain", "other:ns/own", "*:ns/all"] {
+            options.services.addresses.insert(service.into(), format!("127.0.0.1:{}", remote.port));
+        }
+    })
+    .await;
+    for (of, service, allowed) in [
+        (&stage, "plain", true),
+        (&stage, "own", false),
+        (&stage, "all", true),
+        (&other, "plain", false),
+        (&other, "own", true),
+        (&other, "all", true),
+    ] {
+        let mut hook = remote.hook("");
+        let config = hook["clientConfig"].as_object_mut().unwrap();
+        config.remove("url");
+        config.insert("service".into(), json!({"namespace": "ns", "name": service, "path": "/hook"}));
+        of.register("Validating", "v", &[hook]).await;
+        let (code, message) = attempt(of, service).await;
+        assert_eq!(code, if allowed { 201 } else { 500 }, "{service}: {message}");
+        let unknown = format!("service \"{service}\" not found");
+        assert!(allowed || message.ends_with(&unknown), "{service}: {message}");
+        of.unregister("Validating", "v").await;
+    }
+}
+
+#[tokio::test]
+async fn converters_of_tenants_do_not_reach_the_host() {
+    let remote = Remote::start(&["127.0.0.1"], Way::Allow).await;
+    let (_, other) = tenants(|_| {}).await;
+    let mut definition = common::definition("x.k1s.dev");
+    let mut beta = definition["spec"]["versions"][0].clone();
+    beta["name"] = "v1beta1".into();
+    beta["storage"] = false.into();
+    definition["spec"]["versions"].as_array_mut().unwrap().push(beta);
+    let config = remote.hook("127.0.0.1")["clientConfig"].clone();
+    definition["spec"]["conversion"] = json!({"strategy": "Webhook",
+        "webhook": {"conversionReviewVersions": ["v1"], "clientConfig": config}});
+    other.client.post("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition).await;
+    let things = |version: &str| format!("/apis/x.k1s.dev/{version}/namespaces/default/things");
+    let thing = json!({"apiVersion": "x.k1s.dev/v1", "kind": "Thing", "metadata": {"name": "t"}});
+    other.client.post(&things("v1"), thing).await;
+    let (code, answer) = other.client.call("GET", &format!("{}/t", things("v1beta1")), Value::Null).await;
+    assert_eq!(code, 500, "{answer}");
+    assert!(answer["message"].as_str().unwrap().ends_with("the address is not allowed"), "{answer}");
+    assert_eq!(remote.connections.load(Ordering::SeqCst), 0);
+}
+
 #[tokio::test]
 async fn nothing_listens() {
     let stage = Stage::new().await;
