@@ -17,7 +17,6 @@ use crate::{
     write::{self, Update},
 };
 
-/// The content type of a configuration, in YAML or JSON.
 /// The options of an apply.
 pub(crate) struct Options {
     pub(crate) write: WriteOptions,
@@ -98,9 +97,7 @@ impl Config {
 pub(crate) async fn apply(cx: &Cx, part: Part) -> Result<Response<Body>, Error> {
     let options = options(cx)?;
     let config = Config::read(cx)?;
-    // Webhooks and policies are asked even if nothing changes: they may change it themselves. Whoever approves again needs the
-    // permission, too.
-    let is_seen = part == Part::Approval || admission::is_seen_by_users(cx, part).await?;
+    let is_seen = admission::sees_unchanged(cx, part).await?;
     let change = |old: &Value, stored: Option<&Stored>| {
         let live = stored.map(|stored| (stored, old));
         if let Some(live) = live

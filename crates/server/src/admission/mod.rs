@@ -266,16 +266,26 @@ impl<'a> Admission<'a> {
         Ok(self.namespace.clone())
     }
 
+    /// Whether one of the server's own plugins looks at updates that change nothing.
+    fn has_for_unchanged(&self, plugins: &[Plugin], concerns: impl Fn(Plugin) -> bool) -> bool {
+        let enabled = &self.attributes.cx.tenant.options().admission_plugins;
+        let looks = |plugin: Plugin| plugin.sees_unchanged() && enabled.has(plugin) && concerns(plugin);
+        plugins.iter().any(|plugin| looks(*plugin))
+    }
+
+    fn validates_unchanged(&self) -> bool {
+        self.has_for_unchanged(&plugin::VALIDATING, |plugin| plugin.validates(&self.attributes))
+    }
+
     /// Checks a valid object; there is none for a DELETE. `unchanged`: the update changes nothing, which only users' own
-    /// plugins look at. Returns further operations of the transaction.
+    /// plugins and few others look at. Returns further operations of the transaction.
     pub(crate) async fn validate(
         &mut self,
         object: Option<&Value>,
         old: Option<&Value>,
         unchanged: bool,
     ) -> Result<Vec<Op>, Error> {
-        // Approving again what is approved needs the permission, too.
-        if unchanged && self.matches.is_none() && self.attributes.part != Part::Approval {
+        if unchanged && self.matches.is_none() && !self.validates_unchanged() {
             return Ok(Vec::new());
         }
         let started = self.attributes.cx.tenant.env().now();
@@ -334,10 +344,14 @@ fn out_of_time() -> Status {
         .with(k1s_object::status::Details::default())
 }
 
-/// Whether webhooks or policies of users see updates of the requested object, even if they change nothing.
-pub(crate) async fn is_seen_by_users(cx: &Cx, part: Part) -> Result<bool, Error> {
+/// Whether updates of the requested object go through the chain even if they change nothing: webhooks and policies of users
+/// may change it themselves, and some plugins look at who sends what.
+pub(crate) async fn sees_unchanged(cx: &Cx, part: Part) -> Result<bool, Error> {
     let begin = Begin { operation: Operation::Update, part, dry_run: false, name: "" };
-    Ok(Admission::begin(cx, begin).await?.is_seen_by_users())
+    let admission = Admission::begin(cx, begin).await?;
+    let attributes = &admission.attributes;
+    let admits = admission.has_for_unchanged(&plugin::MUTATING, |plugin| plugin.admits(attributes));
+    Ok(admission.is_seen_by_users() || admits || admission.validates_unchanged())
 }
 
 /// Why the object of a DELETE may never be deleted: system priority classes. A deletion of the collection removes them, as upstream.

@@ -78,9 +78,10 @@ impl Plugin {
         self == NodeRestriction
     }
 
-    /// Whether it looks at updates that change nothing.
+    /// Whether it looks at updates that change nothing, because it is about who sends them: approving again what is approved
+    /// needs the permission, too.
     pub(super) fn sees_unchanged(self) -> bool {
-        self == CertificateApproval
+        matches!(self, CertificateApproval | NodeRestriction)
     }
 
     /// Whether it may change the object of a request.

@@ -240,8 +240,23 @@ async fn approving_and_signing_need_permission_on_the_signer() {
         )
     );
     assert_eq!(approver.call("PATCH", &approval, approve.clone()).await.0, 200);
-    // Approving what is approved needs the permission, too.
-    assert_eq!(signer.call("PATCH", &approval, approve).await.0, 403);
+    // Approving what is approved needs the permission, too, in whatever way.
+    assert_eq!(signer.call("PATCH", &approval, approve.clone()).await.0, 403);
+    assert_eq!(approver.call("PATCH", &approval, approve.clone()).await.0, 200);
+    let mut config = approve;
+    config["apiVersion"] = "certificates.k8s.io/v1".into();
+    config["kind"] = "CertificateSigningRequest".into();
+    config["metadata"] = json!({"name": "r"});
+    let apply = async |client: &Client| {
+        let headers = [("content-type", "application/apply-patch+yaml")];
+        let path = format!("{approval}?fieldManager=m&force=true");
+        client.send("PATCH", &path, &headers, config.to_string()).await.status
+    };
+    assert_eq!(apply(&signer).await, 403);
+    for _ in 0..2 {
+        assert_eq!(apply(&approver).await, 200);
+        assert_eq!(apply(&signer).await, 403, "it would change nothing");
+    }
     let (code, answer) = approver.call("PATCH", &status, fail.clone()).await;
     assert_eq!(
         (code, message(&answer)),

@@ -475,3 +475,42 @@ async fn a_node_without_a_name_may_do_nothing_and_others_are_not_restricted() {
         by(&server, user).post(PODS, pod(&name, "othernode", false)).await;
     }
 }
+
+/// Applies a configuration as the manager `m`.
+async fn apply(client: &Client, path: &str, config: &Value) -> (u16, String) {
+    let headers = [("content-type", "application/apply-patch+yaml")];
+    let answer = client.send("PATCH", &format!("{path}?fieldManager=m"), &headers, config.to_string()).await;
+    let json = answer.json();
+    (answer.status, message(&json).to_owned())
+}
+
+/// What a node may not write, it may not write again either: an apply that changes nothing is one, too.
+#[tokio::test]
+async fn a_node_may_not_repeat_what_it_may_not_do() {
+    let (admin, kubelet) = stage().await;
+    let config = |kind: &str, name: &str| {
+        let metadata = json!({"name": name, "labels": {"c": "d"}});
+        json!({"apiVersion": "v1", "kind": kind, "metadata": metadata})
+    };
+    let other = "node \"mynode\" is not allowed to modify node \"othernode\"";
+    let update = "unexpected operation \"UPDATE\", node \"mynode\" can only create and delete mirror pods";
+    for (path, config, said) in [
+        ("/api/v1/nodes/othernode".to_owned(), config("Node", "othernode"), other),
+        ("/api/v1/nodes/mynode".to_owned(), config("Node", "mynode"), ""),
+        (format!("{PODS}/mypod"), config("Pod", "mypod"), update),
+        (format!("{PODS}/otherpod"), config("Pod", "otherpod"), update),
+    ] {
+        assert_eq!(apply(&admin, &path, &config).await.0, 200, "{path}");
+        let before = admin.get(&path).await;
+        let (code, text) = apply(&kubelet, &path, &config).await;
+        assert_eq!(code, if said.is_empty() { 200 } else { 403 }, "{path}: {text}");
+        assert!(text.ends_with(said), "{path}: {text}");
+        assert_eq!(admin.get(&path).await, before, "nothing has changed");
+    }
+    // An update and a patch that change nothing are not allowed either.
+    let node = admin.get("/api/v1/nodes/othernode").await;
+    for (method, body) in [("PUT", node), ("PATCH", json!({"metadata": {"labels": {"c": "d"}}}))] {
+        let (code, answer) = kubelet.call(method, "/api/v1/nodes/othernode", body).await;
+        assert!(code == 403 && message(&answer).ends_with(other), "{method}: {answer}");
+    }
+}
