@@ -346,6 +346,54 @@ mod tests {
         assert_eq!(two.user(&map(&[("a", ""), ("b", "bob")])).unwrap().name, "bob");
     }
 
+    /// The rest of upstream's cases: of several headers, the first one that is not empty counts. Those with the uid have to
+    /// include the standard one.
+    #[test]
+    fn the_first_header_counts() {
+        type Case<'a> =
+            (&'a str, &'a [&'a str], &'a [&'a str], &'a [(&'static str, &'static str)], (&'a str, &'a str));
+        let bob = ("x-remote-user", "Bob");
+        let cases: [Case<'_>; 5] = [
+            (
+                "user first match",
+                &["X-Remote-User", "A-Second-X-Remote-User", "Another-X-Remote-User"],
+                &[],
+                &[
+                    ("x-remote-user", ""),
+                    ("x-remote-user", "1.2"),
+                    ("a-second-x-remote-user", "2.1"),
+                    ("a-second-x-remote-user", "2.2"),
+                    ("another-x-remote-user", "3.1"),
+                ],
+                ("2.1", ""),
+            ),
+            ("user case-insensitive", &["x-REMOTE-user"], &[], &[bob], ("Bob", "")),
+            ("uid none", &["X-Remote-User"], &["X-Remote-Uid"], &[bob], ("Bob", "")),
+            (
+                "uid exact match",
+                &["X-Remote-User"],
+                &["X-Remote-Uid"],
+                &[bob, ("x-remote-uid-1", "a"), ("x-remote-uid-2", "b")],
+                ("Bob", ""),
+            ),
+            (
+                "uid first match",
+                &["X-Remote-User"],
+                &["X-Remote-Uid-1", "X-Remote-Uid-2", "X-Remote-Uid"],
+                &[bob, ("x-remote-uid-1", "a"), ("x-remote-uid-2", "b")],
+                ("Bob", "a"),
+            ),
+        ];
+        for (case, names, uids, sent, expected) in cases {
+            let mut options = options(names, &[], &[]);
+            if !uids.is_empty() {
+                options.uid_headers = uids.iter().map(|name| (*name).to_owned()).collect();
+            }
+            let user = RequestHeaders::new(&options).unwrap().user(&map(sent)).unwrap();
+            assert_eq!((&*user.name, &*user.uid), expected, "{case}");
+        }
+    }
+
     #[test]
     fn whatever_names_a_user_is_removed() {
         let custom = RequestHeaders::new(&options(&["X-User"], &["X-Groups"], &["X-More-"])).unwrap();

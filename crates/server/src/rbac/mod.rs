@@ -18,3 +18,5 @@ pub(crate) const GROUP: &str = "rbac.authorization.k8s.io";
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod upstream;

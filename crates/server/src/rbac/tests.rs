@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// `verbs groups resources [names]` or `verbs paths`, each with commas; `core` is the core group.
-fn rule(line: &str) -> Rule {
+pub(super) fn rule(line: &str) -> Rule {
     let words: Vec<&str> = line.split(' ').collect();
     let list = |word: &str| word.split(',').map(|one| if one == "core" { "" } else { one }.into()).collect();
     match words.as_slice() {
@@ -40,12 +40,12 @@ fn rule(line: &str) -> Rule {
     }
 }
 
-fn rules(lines: &[&str]) -> Vec<Rule> {
+pub(super) fn rules(lines: &[&str]) -> Vec<Rule> {
     lines.iter().map(|line| rule(line)).collect()
 }
 
 /// `verb group resource[/subresource] namespace name` or `verb /path`; `-` is empty.
-fn wanted(line: &str) -> Attributes<'_> {
+pub(super) fn wanted(line: &str) -> Attributes<'_> {
     let words: Vec<&str> = line.split(' ').map(|word| if word == "-" { "" } else { word }).collect();
     match words.as_slice() {
         [verb, path] => Attributes::new(Verb::named(verb), Target::Path(path)),
@@ -58,7 +58,7 @@ fn wanted(line: &str) -> Attributes<'_> {
     }
 }
 
-fn user(name: &str, groups: &[&str]) -> User {
+pub(super) fn user(name: &str, groups: &[&str]) -> User {
     User {
         name: name.into(),
         groups: groups.iter().map(|group| (*group).to_owned()).collect(),
@@ -72,7 +72,7 @@ fn subject(text: &str) -> Subject {
     Subject { kind: kind.into(), name: name.into(), namespace: namespace.into() }
 }
 
-fn bind(index: &mut Index, at: (&str, &str), role: (&str, &str), subjects: &[&str]) {
+pub(super) fn bind(index: &mut Index, at: (&str, &str), role: (&str, &str), subjects: &[&str]) {
     let role = RoleRef { kind: role.0.into(), name: role.1.into() };
     index.set_binding(at, Some((role, subjects.iter().map(|text| subject(text)).collect())));
 }
