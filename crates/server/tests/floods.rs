@@ -1,17 +1,22 @@
 //! Floods of connections and streams: others are served meanwhile, and the process does not grow by more than the test says.
 //!
-//! Client and server are one process, so the memory is that of both.
+//! Client and server are one process, so the memory is that of both, unless a test says otherwise.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 #![allow(clippy::print_stderr, reason = "each test says how much memory it took")]
 
-use std::time::Duration;
+use std::{
+    process::{Command, Stdio},
+    time::Duration,
+};
 
 use bytes::Bytes;
 use http::Request;
 use http_body_util::Full;
 use hyper_util::rt::{TokioExecutor, TokioIo};
+use k1s_env::Env;
 use k1s_server::User;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::TcpStream,
@@ -48,12 +53,23 @@ fn grown(what: &str, before: u64, most: u64) {
     assert!(mebibytes <= most, "{what} took {mebibytes} MiB, and should take {most} at most");
 }
 
-/// How many descriptors there are for connections; each has two ends here.
-fn room() -> usize {
-    let limits = std::fs::read_to_string("/proc/self/limits").unwrap_or_default();
-    let line = limits.lines().find(|line| line.starts_with("Max open files")).unwrap_or_default();
-    let open = line.split_whitespace().nth(3).and_then(|number| number.parse::<usize>().ok());
-    open.unwrap_or(1024).saturating_sub(200) / 2
+/// As many connections as wanted, or as this process may open besides so many other files.
+fn room(wanted: usize, others: usize) -> usize {
+    let needed = u64::try_from(wanted + others).unwrap();
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    if current.is_some_and(|current| current < needed) {
+        // Only a privileged process can raise the maximum.
+        let higher = maximum.map(|maximum| maximum.max(needed));
+        if setrlimit(Resource::Nofile, Rlimit { current: Some(needed), maximum: higher }).is_err() {
+            let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
+        }
+    }
+    let current = getrlimit(Resource::Nofile).current.and_then(|current| usize::try_from(current).ok());
+    let room = current.map_or(wanted, |current| wanted.min(current.saturating_sub(others)));
+    if room < wanted {
+        eprintln!("only {room} of {wanted} connections: the limit of open files cannot be raised");
+    }
+    room
 }
 
 /// A client that already has a connection is answered on it.
@@ -70,12 +86,57 @@ async fn used(server: &Served) -> TcpStream {
     stream
 }
 
+/// Where [`idle_clients`] connects to, and how often.
+const CLIENTS: &str = "K1S_FLOOD_CLIENTS";
+
+/// The clients of [`ten_thousand_idle_connections_are_held`], in a process of their own: they stay connected until its standard
+/// input ends. Does nothing otherwise.
+#[test]
+fn idle_clients() {
+    let Ok(clients) = std::env::var(CLIENTS) else { return };
+    let (address, count) = clients.split_once(' ').unwrap();
+    let open: Vec<std::net::TcpStream> =
+        (0..count.parse().unwrap()).map(|_| std::net::TcpStream::connect(address).unwrap()).collect();
+    std::io::read_to_string(std::io::stdin()).unwrap();
+    drop(open);
+}
+
 #[tokio::test]
-async fn ten_thousand_idle_connections() {
+async fn ten_thousand_idle_connections_are_held() {
     let _turn = TURN.lock().await;
-    let server = served(None, |options| options.connections.max = 2000).await;
+    let server = served(None, |options| {
+        options.connections.max = 11_000;
+        // None is closed, however long it takes to open them all.
+        options.connections.head_timeout = Duration::from_secs(3600);
+    })
+    .await;
     let mut quiet = used(&server).await;
-    let (wanted, before) = (10_000.min(room()), memory());
+    let (wanted, before) = (room(10_000, 300), memory());
+    let mut clients = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "idle_clients", "--nocapture"])
+        .env(CLIENTS, format!("{} {wanted}", server.address))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    common::eventually("all are open", || async { server.open_connections() > wanted }).await;
+    is_served(&server, &mut quiet, "among idle connections").await;
+    let (status, _) = server.ask(get(OBJECT, "admin")).await;
+    assert_eq!(status, 200, "a new client");
+    assert!(server.open_connections() > wanted, "they stay open");
+    grown(&format!("{wanted} idle connections, without their clients"), before, 192);
+    drop(clients.stdin.take());
+    assert!(clients.wait().unwrap().success());
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn of_ten_thousand_idle_connections_those_beyond_the_limit_are_closed() {
+    const LIMIT: usize = 2000;
+    let _turn = TURN.lock().await;
+    let server = served(None, |options| options.connections.max = LIMIT).await;
+    let mut quiet = used(&server).await;
+    let (wanted, before) = (room(10_000, LIMIT + 2000), memory());
     let mut idle = Vec::with_capacity(wanted);
     for number in 0..wanted {
         // Those that the server closes stay open at this end.
@@ -87,8 +148,8 @@ async fn ten_thousand_idle_connections() {
     is_served(&server, &mut quiet, "among idle connections").await;
     let (status, _) = server.ask(get(OBJECT, "admin")).await;
     assert_eq!(status, 200, "a new client");
-    common::eventually("most are closed", || async { server.open_connections() <= 2000 }).await;
-    grown(&format!("{wanted} idle connections"), before, 96);
+    common::eventually("most are closed", || async { server.open_connections() <= LIMIT }).await;
+    grown(&format!("{wanted} idle connections, {LIMIT} of them open"), before, 96);
     drop(idle);
     server.stop().await;
 }
@@ -131,6 +192,61 @@ async fn a_thousand_stalling_connections_and_slow_handshakes() {
         server.connections_ended().await;
         server.stop().await;
     }
+}
+
+/// Sends a handshake a byte at a time, a byte per second, until the server closes the connection; returns how long that took.
+async fn drip(env: &Env, mut stream: TcpStream) -> Duration {
+    let began = env.now();
+    // The beginning of a client's hello that will have 512 bytes.
+    let hello = [22, 3, 1, 2, 0, 1, 0, 1, 252, 3, 3].into_iter().chain(std::iter::repeat(7));
+    for byte in hello {
+        let mut answer = [0];
+        let closed = tokio::select! {
+            read = stream.read(&mut answer) => !matches!(read, Ok(1)),
+            () = env.sleep(Duration::from_secs(1)) => stream.write_all(&[byte]).await.is_err(),
+        };
+        if closed {
+            break;
+        }
+    }
+    env.now() - began
+}
+
+#[tokio::test]
+async fn handshakes_of_a_byte_per_second_end_in_time() {
+    const PATIENCE: Duration = Duration::from_secs(5);
+    let _turn = TURN.lock().await;
+    let files = k1s_server::certificate(&["localhost".into()]).unwrap();
+    let server = served(Some(&files), |options| options.connections.head_timeout = PATIENCE).await;
+    let before = memory();
+    let mut slow = Vec::new();
+    for _ in 0..500 {
+        let (env, stream) = (server.env.clone(), server.connect().await);
+        slow.push(server.env.spawn("slow handshake", async move { drip(&env, stream).await }));
+    }
+    // Others shake hands and are answered meanwhile.
+    for _ in 0..5 {
+        let stream = TokioIo::new(shake_hands(server.address, &files).await);
+        let (mut sender, connection) =
+            hyper::client::conn::http2::handshake::<_, _, Full<Bytes>>(TokioExecutor::new(), stream)
+                .await
+                .unwrap();
+        let connection = server.env.spawn("client", connection);
+        let request =
+            Request::get(format!("https://localhost{OBJECT}")).header("authorization", "Bearer admin");
+        let asked = sender.send_request(request.body(Full::default()).unwrap());
+        let answer = server.env.timeout(HANG, asked).await.expect("nobody is served beside slow handshakes");
+        assert_eq!(answer.unwrap().status(), 200);
+        connection.abort();
+    }
+    grown("500 slow handshakes", before, 48);
+    for slow in slow {
+        let took = server.env.timeout(HANG, slow).await.expect("a slow handshake is never closed").unwrap();
+        // Twice, because machines that test are slow.
+        assert!(took >= PATIENCE / 2 && took <= 2 * PATIENCE, "closed after {took:?}");
+    }
+    server.connections_ended().await;
+    server.stop().await;
 }
 
 #[tokio::test]
