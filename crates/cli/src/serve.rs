@@ -4,6 +4,7 @@ mod aggregation;
 mod audit;
 mod authentication;
 mod authorization;
+mod limits;
 
 use std::{
     fs, io,
@@ -128,6 +129,8 @@ pub(crate) struct Options {
     pub(crate) projects: bool,
     #[command(flatten)]
     pub(crate) audit: audit::Options,
+    #[command(flatten)]
+    pub(crate) limits: limits::Flags,
 }
 
 /// Why the server could not start, or failed.
@@ -288,6 +291,7 @@ fn server_options(options: &Options) -> Result<ServerOptions, Error> {
     server.authentication = options.authentication.options()?;
     server.audit = options.audit.read()?;
     options.authorization.set(&mut server)?;
+    options.limits.set(&mut server)?;
     if let Some(path) = &options.token_auth_file {
         server.tokens =
             Tokens::parse(&read(path)?).map_err(|reason| Error::Tokens { path: path.clone(), reason })?;

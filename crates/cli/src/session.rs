@@ -54,9 +54,13 @@ pub struct Target {
     /// The server's address, instead of the one in the kubeconfig.
     #[arg(short, long, value_name = "URL")]
     server: Option<String>,
-    /// A bearer token, instead of the credentials in the kubeconfig.
-    #[arg(long, value_name = "TOKEN")]
+    /// A bearer token, instead of the credentials in the kubeconfig. Everybody on this machine sees it in the list of
+    /// processes: prefer --token-file.
+    #[arg(long, value_name = "TOKEN", conflicts_with = "token_file")]
     token: Option<String>,
+    /// A file with a bearer token, instead of the credentials in the kubeconfig; `-` is the standard input.
+    #[arg(long, value_name = "FILE")]
+    token_file: Option<String>,
     /// Trusts any certificate of the server.
     #[arg(long)]
     insecure_skip_tls_verify: bool,
@@ -335,8 +339,8 @@ async fn connect(
         config.cluster_url =
             server.parse().map_err(|error| Error::failed(format!("--server {server}: {error}")))?;
     }
-    if let Some(token) = &target.token {
-        config.auth_info = kube::config::AuthInfo { token: Some(token.clone().into()), ..Default::default() };
+    if let Some(token) = target.bearer()? {
+        config.auth_info = kube::config::AuthInfo { token: Some(token.into()), ..Default::default() };
     }
     config.accept_invalid_certs |= target.insecure_skip_tls_verify;
     if let Some(tenant) = target.tenant.as_deref().or(program.tenant.filter(|_| is_folder)) {
@@ -372,6 +376,15 @@ fn bare(server: &str) -> Result<Kubeconfig, Error> {
 }
 
 impl Target {
+    /// The token that was given.
+    fn bearer(&self) -> Result<Option<String>, Error> {
+        let Some(path) = &self.token_file else { return Ok(self.token.clone()) };
+        match read(path)?.trim() {
+            "" => Err(Error::failed(format!("--token-file {path}: it is empty"))),
+            token => Ok(Some(token.to_owned())),
+        }
+    }
+
     fn headers(&self) -> Result<Vec<(HeaderName, HeaderValue)>, Error> {
         let value = |text: &str| {
             HeaderValue::from_str(text)

@@ -4,9 +4,11 @@
 
 use std::{
     fs,
-    io::{BufRead as _, BufReader},
+    io::{BufRead as _, BufReader, Read as _},
+    net::TcpStream,
     path::{Path, PathBuf},
     process::{Child, Command, Output, Stdio},
+    time::Duration,
 };
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -520,6 +522,46 @@ fn a_command_line_that_is_wrong_exits_as_kubectls_does() {
     assert!(here.fails(&["no-such-command"]).contains("unrecognized subcommand"));
     let help = here.run(&["get", "--help"]);
     assert_eq!((help.code, &*help.err), (0, ""));
+}
+
+#[test]
+fn a_token_comes_from_a_file_or_from_the_standard_input() {
+    let mut here = Here::folder();
+    here.write("users.csv", "alices-token,alice,1\n");
+    let server = Server::start(here.dir.path(), &["--token-auth-file", "users.csv"]);
+    here.place = vec!["--kubeconfig".into(), server.kubeconfig.to_string_lossy().into_owned()];
+    here.write("token", "alices-token\n");
+    here.write("wrong", "nobodys-token");
+    here.write("empty", "\n");
+    let list = ["get", "secrets", "--token-file"];
+    let with = |file: &'static str| [&list[..], &[file]].concat();
+    let forbidden = "User \"alice\" cannot list resource \"secrets\"";
+    assert!(here.fails(&with("token")).contains(forbidden));
+    assert!(here.fails(&["get", "secrets", "--token", "alices-token"]).contains(forbidden));
+    assert!(here.fails(&with("wrong")).contains("Unauthorized"));
+    assert_eq!(here.fails(&with("empty")), "error: --token-file empty: it is empty");
+    assert_eq!(here.fails(&with("absent")), "error: the path \"absent\" does not exist");
+    let file = fs::File::open(here.path("token")).unwrap();
+    let told = told(&here.command(&with("-")).stdin(file).output().unwrap());
+    assert!(told.code == 1 && told.err.contains(forbidden), "{told:?}");
+    assert_eq!(here.run(&["get", "secrets", "--token", "a", "--token-file", "token"]).code, 1);
+    server.stop();
+}
+
+/// The limit of connections is that of the flag: the connection that has been idle for the longest makes room.
+#[test]
+fn connections_are_limited_by_a_flag() {
+    let here = Here::folder();
+    let server = Server::start(here.dir.path(), &["--http", "--max-connections", "2"]);
+    let config = fs::read_to_string(&server.kubeconfig).unwrap();
+    let address = config.split("http://").nth(1).unwrap().split_whitespace().next().unwrap();
+    let address = address.trim_matches(|c: char| c == '"' || c == '/');
+    let mut first = TcpStream::connect(address).unwrap();
+    first.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    let others = [(); 2].map(|()| TcpStream::connect(address).unwrap());
+    assert_eq!(first.read(&mut [0]).unwrap(), 0, "the third connection closes the first");
+    drop(others);
+    server.stop();
 }
 
 #[test]
