@@ -59,6 +59,13 @@ pub(crate) struct Options {
     /// A bearer token of the peer that may do everything
     #[arg(long)]
     token: Option<String>,
+    /// A bearer token of the peer's user `user-7`, whose rights are those of the roles that are created there; by default, what
+    /// is measured of security is asked by the other token
+    #[arg(long, requires = "peer")]
+    reader_token: Option<String>,
+    /// What the peer was started with: it is shown beside servers that have the same
+    #[arg(long, value_delimiter = ',', value_enum, requires = "peer")]
+    peer_has: Vec<Security>,
     /// The program to measure, instead of the k1s of this build
     #[arg(long, value_name = "FILE")]
     k1s: Option<PathBuf>,
@@ -84,6 +91,15 @@ enum Part {
     Encryption,
     Admission,
     Scale,
+}
+
+/// What a server of somebody else may have been started with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Security {
+    /// An audit log at level Metadata
+    Audit,
+    /// Encryption of `ConfigMaps` with aesgcm
+    Encryption,
 }
 
 /// How much is done.
@@ -113,6 +129,8 @@ struct Run<'a> {
     folder: PathBuf,
     sizes: Sizes,
     parts: Vec<Part>,
+    /// Whether the servers in which security is measured serve HTTPS: as the peer that they are shown beside.
+    secure_tls: bool,
 }
 
 pub(crate) async fn run(options: Options) -> Result<(), Failure> {
@@ -130,7 +148,8 @@ pub(crate) async fn run(options: Options) -> Result<(), Failure> {
     let folder = options.folder.canonicalize()?;
     let parts =
         if options.secure { vec![Part::Roles, Part::Audit, Part::Encryption] } else { options.parts.clone() };
-    let run = Run { env: &env, program, folder, sizes, parts };
+    let secure_tls = options.peer.as_ref().is_some_and(|url| url.starts_with("https://"));
+    let run = Run { env: &env, program, folder, sizes, parts, secure_tls };
     let (mut all, mut floors) = (Vec::new(), Vec::new());
     for kept in &options.stores {
         if *kept == Kept::Etcd && !EtcdServer::is_installed()? {
@@ -142,7 +161,11 @@ pub(crate) async fn run(options: Options) -> Result<(), Failure> {
     }
     if let (Some(url), Some(token)) = (&options.peer, &options.token) {
         let target = Target::parse(url, token).await?;
-        run.peer(&target, &mut Notes { subject: "peer", all: &mut all }).await?;
+        let notes = &mut Notes { subject: "peer", all: &mut all };
+        run.peer(&target, notes).await?;
+        let reader = options.reader_token.clone().unwrap_or_else(|| token.clone());
+        let reader = Target { token: reader, ..target.clone() };
+        run.secure_peer(&target, reader, &options.peer_has, notes).await?;
     }
     all.append(&mut floors);
     report::show(&all, Beside { peer: "peer", floors: &FLOORS }, options.json);
@@ -296,6 +319,25 @@ impl Run<'_> {
         if target.tls && self.wants(Part::Https) {
             tell("HTTPS");
             self.https(target, notes).await?;
+        }
+        Ok(())
+    }
+
+    /// What security costs a server that somebody else has started, with what it has.
+    async fn secure_peer(
+        &self,
+        target: &Target,
+        reader: Target,
+        has: &[Security],
+        notes: &mut Notes<'_>,
+    ) -> Result<(), Failure> {
+        if self.wants(Part::Audit) {
+            report::progress("peer: auditing …");
+            self.audit_of(target, reader, has.contains(&Security::Audit), notes).await?;
+        }
+        if self.wants(Part::Encryption) {
+            report::progress("peer: encryption …");
+            self.encryption_of(target, has.contains(&Security::Encryption), notes).await?;
         }
         Ok(())
     }

@@ -1,7 +1,8 @@
 //! What encryption at rest costs: the same work on two servers, in turns, of which one encrypts the objects.
 //!
 //! Both work with `ConfigMaps`, which the configuration names in the place of Secrets: the work is that of the other parts. GETs
-//! read the store, so each decrypts an object; lists read the watch cache, which holds plain values.
+//! read the store, so each decrypts an object; lists read the watch cache, which holds plain values. A peer does the same work,
+//! with or without encryption.
 
 use std::{fs, time::Duration};
 
@@ -11,7 +12,7 @@ use tempfile::TempDir;
 use super::{
     Measured, Notes, OBJECTS, Run,
     child::{Child, Kept},
-    client::Client,
+    client::{Client, Target},
     work,
 };
 use crate::{
@@ -34,48 +35,86 @@ resources:
 const CREATE: usize = 0;
 const GET: usize = 1;
 const LIST: usize = 2;
+const NAMES: [(&str, usize); 3] = [("create.c32", CREATE), ("get.c32", GET), ("list.10k", LIST)];
+
+/// A server, and what was done in each round.
+struct Subject<'a> {
+    server: Measured<'a>,
+    client: Client,
+    fill: String,
+    more: String,
+    seen: [Vec<f64>; 3],
+}
 
 impl Run<'_> {
     pub(super) async fn encryption(&self, kept: Kept, notes: &mut Notes<'_>) -> Result<(), Failure> {
-        let plain = self.child(kept, false).await?;
+        let plain = self.child(kept, self.secure_tls).await?;
         let folder = TempDir::with_prefix_in("k1s-encryption-", &self.folder)?;
         let file = folder.path().join("encryption.yaml");
         fs::write(&file, CONFIGURATION)?;
         let encrypted = [format!("--encryption-provider-config={}", file.display())];
-        let sealed =
-            Child::start_with(self.env, &self.program, kept, false, &self.folder, &encrypted).await?;
-        let mut servers = Vec::new();
-        for child in [&plain, &sealed] {
-            let mut client = Client::connect(self.env, &child.target).await?;
-            let fill = self.namespace(&mut client, "fill").await?;
-            let more = self.namespace(&mut client, "more").await?;
-            let patience = Duration::from_secs(300);
-            work::create(self.env, &child.target, 32, &fill, OBJECTS, patience).await?;
-            servers.push((Measured::child(child), client, fill, more, [Vec::new(), Vec::new(), Vec::new()]));
+        let (program, tls) = (&self.program, self.secure_tls);
+        let sealed = Child::start_with(self.env, program, kept, tls, &self.folder, &encrypted).await?;
+        let mut plain = self.filled(Measured::child(&plain)).await?;
+        let mut sealed = self.filled(Measured::child(&sealed)).await?;
+        for round in 0..self.rounds() {
+            self.round(&mut plain, round).await?;
+            self.round(&mut sealed, round).await?;
         }
-        let rounds = self.sizes.times.min(7);
-        for round in 0..rounds {
-            for (server, client, fill, more, seen) in &mut servers {
-                // Names that no round before has taken.
-                let space = format!("{more}-{round}");
-                work::make_namespace(client, &space).await?;
-                let (env, target, limit) = (self.env, server.target, self.sizes.limit / 2);
-                let created = work::create(env, target, 32, &space, u64::MAX, limit).await?;
-                seen[CREATE].push(created.per_second());
-                let got = work::by_name(env, target, Method::GET, fill, OBJECTS, u64::MAX, limit).await?;
-                seen[GET].push(got.per_second());
-                let path = work::config_maps(fill);
-                let (seconds, _) = work::list(env, client, 3, &path, OBJECTS as usize).await?;
-                seen[LIST].push(1.0 / seconds);
-            }
-        }
-        let [(.., plain), (.., sealed)] = &mut servers[..] else { return Ok(()) };
-        for (name, place) in [("create.c32", CREATE), ("get.c32", GET), ("list.10k", LIST)] {
-            let without = quantile(&mut plain[place], 0.5);
-            let with = quantile(&mut sealed[place], 0.5);
+        for (name, place) in NAMES {
+            let without = quantile(&mut plain.seen[place], 0.5);
+            let with = quantile(&mut sealed.seen[place], 0.5);
             notes.add(&format!("secure.{name}-plain"), without, Unit::PerSecond, None);
             notes.add(&format!("secure.{name}-encrypted"), with, Unit::PerSecond, Some(EXPECTED * without));
         }
+        Ok(())
+    }
+
+    /// The same work of a server that encrypts, or does not.
+    pub(super) async fn encryption_of(
+        &self,
+        target: &Target,
+        encrypts: bool,
+        notes: &mut Notes<'_>,
+    ) -> Result<(), Failure> {
+        let mut subject = self.filled(Measured::peer(target)).await?;
+        for round in 0..self.rounds() {
+            self.round(&mut subject, round).await?;
+        }
+        let what = if encrypts { "encrypted" } else { "plain" };
+        for (name, place) in NAMES {
+            let rate = quantile(&mut subject.seen[place], 0.5);
+            notes.add(&format!("secure.{name}-{what}"), rate, Unit::PerSecond, None);
+        }
+        Ok(())
+    }
+
+    fn rounds(&self) -> usize {
+        self.sizes.times.min(7)
+    }
+
+    async fn filled<'a>(&self, server: Measured<'a>) -> Result<Subject<'a>, Failure> {
+        let mut client = Client::connect(self.env, server.target).await?;
+        let fill = self.namespace(&mut client, "fill").await?;
+        let more = self.namespace(&mut client, "more").await?;
+        let patience = Duration::from_secs(300);
+        work::create(self.env, server.target, 32, &fill, OBJECTS, patience).await?;
+        Ok(Subject { server, client, fill, more, seen: Default::default() })
+    }
+
+    async fn round(&self, subject: &mut Subject<'_>, round: usize) -> Result<(), Failure> {
+        let Subject { server, client, fill, more, seen } = subject;
+        // Names that no round before has taken.
+        let space = format!("{more}-{round}");
+        work::make_namespace(client, &space).await?;
+        let (env, target, limit) = (self.env, server.target, self.sizes.limit / 2);
+        let created = work::create(env, target, 32, &space, u64::MAX, limit).await?;
+        seen[CREATE].push(created.per_second());
+        let got = work::by_name(env, target, Method::GET, fill, OBJECTS, u64::MAX, limit).await?;
+        seen[GET].push(got.per_second());
+        let path = work::config_maps(fill);
+        let (seconds, _) = work::list(env, client, 3, &path, OBJECTS as usize).await?;
+        seen[LIST].push(1.0 / seconds);
         Ok(())
     }
 }
