@@ -1,14 +1,20 @@
 //! The cases of Kubernetes' own tests of RBAC, all of them, under the names of these tests.
 
+#![allow(clippy::type_complexity, reason = "tables")]
+
+use serde_json::{Value, json};
+
 use super::{
     Index, Rule,
     rule::url_includes,
     tests::{bind, rule, rules, user, wanted},
     uncovered,
 };
-use crate::authz::{Attributes, Target};
-use crate::{aggregation, request::Verb};
-use serde_json::{Value, json};
+use crate::{
+    aggregation,
+    authz::{Attributes, Target},
+    request::Verb,
+};
 
 /// A rule about resources and about paths.
 fn both(resources: &str, path: &str) -> Rule {
