@@ -2,6 +2,9 @@
 //!
 //! In Kubernetes a controller sets them soon after; here the server does, before it answers the write of a cluster role.
 
+#[cfg(test)]
+mod upstream;
+
 use std::sync::Arc;
 
 use k1s_kinds::rules::rbac;
