@@ -7,6 +7,7 @@ use crate::{
     error::EvalError,
     types::Type,
     value::Value,
+    work::Work,
 };
 
 /// A function: a name and its overloads.
@@ -30,6 +31,9 @@ impl Function {
 /// Arguments are values, never errors, and are of the declared types, down to the outermost type: a `list(string)` may
 /// hold anything if it was `dyn`.
 pub type Call = for<'a> fn(&[Value<'a>]) -> Result<Value<'a>, EvalError>;
+
+/// A call that looks at more than its costs count, such as all parts of values that it compares.
+pub type CallWithin = for<'a> fn(&[Value<'a>], &Work) -> Result<Value<'a>, EvalError>;
 
 /// A call whose constant arguments have been looked at.
 pub type Prepared = Arc<dyn for<'a> Fn(&[Value<'a>]) -> Result<Value<'a>, EvalError> + Send + Sync>;
@@ -58,6 +62,8 @@ pub struct Overload {
     pub result: Type,
     /// What it does.
     pub call: Call,
+    /// The same within a bound; see [`CallWithin`].
+    pub within: Option<CallWithin>,
     /// See [`Prepare`].
     pub prepare: Option<Prepare>,
     /// See [`Estimate`].
@@ -89,6 +95,7 @@ impl Overload {
             params,
             result,
             call,
+            within: None,
             prepare: None,
             estimate: None,
             cost: None,
@@ -106,6 +113,13 @@ impl Overload {
     pub fn with_cost(mut self, estimate: Estimate, cost: Cost) -> Self {
         self.estimate = Some(estimate);
         self.cost = Some(cost);
+        self
+    }
+
+    /// With a call that is bounded.
+    #[must_use]
+    pub fn with_bound(mut self, within: CallWithin) -> Self {
+        self.within = Some(within);
         self
     }
 

@@ -20,6 +20,7 @@ mod stdlib;
 mod syntax;
 pub mod types;
 pub mod value;
+mod work;
 
 pub use cost::{CostEstimate, SizeEstimate};
 pub use env::{Ast, Env, EnvBuilder};
@@ -29,3 +30,4 @@ pub use eval::{Evaluation, Program, Variables};
 pub use function::{Function, Overload};
 pub use types::{DeclKind, DeclType, Field, ListType, ObjectType, Type};
 pub use value::Value;
+pub use work::Work;

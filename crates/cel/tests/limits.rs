@@ -3,7 +3,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
-use k1s_cel::Env;
+use k1s_cel::{Env, Work};
 
 /// What is wrong with an expression.
 fn mistake(expression: &str) -> Option<String> {
@@ -93,6 +93,46 @@ fn expressions_that_explode_are_stopped() {
     assert_eq!(stopped(&doubled("dyn([1])", "dyn([x, x])", 60, "x == x")), LIMIT);
     assert_eq!(stopped(&doubled("dyn([1])", "dyn([x, x])", 60, "x in [x]")), LIMIT);
     assert_eq!(stopped(&doubled("dyn([1])", "dyn([x, x])", 60, "x.indexOf(1) > 0")), LIMIT);
+    // Functions that compare all items with each other, or copy what is shared.
+    let parts = |times| format!("[dyn([1])]{}[0]", ".map(x, dyn([x, x]))".repeat(times));
+    let many = |from: usize| format!("lists.range(900).map(i, [dyn({}), dyn(i + {from})])", parts(19));
+    for hidden in [
+        format!("{}.distinct().size() > 0", many(0)),
+        format!("sets.intersects({}, {})", many(0), many(1000)),
+        format!("sets.contains({}, {})", many(0), many(1000)),
+        format!("{}.lastIndexOf({}[0]) == 0", many(0), many(0)),
+        format!("{}.includes({}[0])", many(1), many(0)),
+        format!("{}.flatten(60).size() > 0", parts(60)),
+        format!(
+            "['a'{}].map(t, lists.range(1000).map(i, t).join())[0].size() > 0",
+            ".replace('a', 'aaaaaaaaaa')".repeat(4)
+        ),
+    ] {
+        assert_eq!(stopped(&hidden), LIMIT, "{hidden}");
+    }
     let patterns = "lists.range(100000).map(i, 'a'.matches('(a{1,100}){1,9}' + string(i)))";
     assert_eq!(stopped(patterns), LIMIT);
+}
+
+#[test]
+fn evaluations_share_what_they_may_work() {
+    let program = Env::kubernetes().compile("[1, 2, 3].all(x, x > 0)").unwrap().program().unwrap();
+    let nothing: [k1s_cel::Value<'_>; 0] = [];
+    let work = Work::new(1000);
+    let mut done = 0;
+    while program.evaluate_within(&nothing, 1000, &work).result.is_ok() {
+        done += 1;
+        assert!(!work.is_exhausted());
+    }
+    assert!((20..60).contains(&done), "{done} evaluations");
+    assert!(work.is_exhausted() && work.left() == 0);
+    // What costs nothing by upstream's count is not free.
+    let constant = Env::kubernetes().compile("true").unwrap().program().unwrap();
+    let work = Work::new(10);
+    let ran = (0..20).filter(|_| constant.evaluate_within(&nothing, 1000, &work).result.is_ok()).count();
+    assert_eq!(ran, 10);
+    // An evaluation that exceeds its own limit leaves the rest to others.
+    let work = Work::new(1000);
+    assert!(program.evaluate_within(&nothing, 5, &work).result.is_err());
+    assert!(!work.is_exhausted() && work.left() > 900);
 }

@@ -2,12 +2,13 @@
 
 mod preconditions;
 mod same;
+mod valid;
 
 use std::collections::{BTreeSet, HashSet};
 
 use bytes::Bytes;
 use http::Response;
-use k1s_object::{Check, FieldError, Status, depth, field::quote, gvk::GroupVersion, meta};
+use k1s_object::{FieldError, Status, depth, field::quote, gvk::GroupVersion, meta};
 use k1s_store::{Action, Error as StoreError, Op, Precondition, Revision, Txn};
 use serde_json::{Map, Value};
 
@@ -30,7 +31,7 @@ use crate::{
     objectmeta::{finalizers, is_gone, meta_text, metadata_mut},
     parts::{self, Part},
     request::Verb,
-    resource::{Resource, RuleClock, Source},
+    resource::{Resource, Source},
     respond,
     stored::Stored,
     unenforced,
@@ -243,19 +244,7 @@ async fn create_once(
     if !wrong_type.is_empty() {
         return Err(invalid(cx, object, &name, wrong_type).into());
     }
-    let check = Check::new();
-    let root = check.root(object);
-    meta::validate_create(root.get("metadata"), resource.namespaced, &|name, prefix| {
-        resource.name_errors(name, prefix)
-    });
-    check_finalizers(resource, root.get("metadata"));
-    let clock = RuleClock::new(cx.tenant.env());
-    resource.validate_create(root, &clock);
-    cx.tenant.shared.metrics.policies.rules(clock.took());
-    let errors = check.take();
-    if !errors.is_empty() {
-        return Err(invalid(cx, object, &name, errors).into());
-    }
+    valid::create(cx, object, &name).await?;
     warn(cx, Part::Main, object, None);
     ops.extend(admission.validate(Some(object), None, false).await?);
     if dry_run && !version.is_empty() {
@@ -616,7 +605,7 @@ async fn update_once(
         let generation = old["metadata"]["generation"].as_i64().unwrap_or(0) + 1;
         metadata_mut(&mut new).insert("generation".into(), generation.into());
     }
-    validate_update(cx, update.part, &new, old)?;
+    valid::update(cx, update.part, &new, old).await?;
     warn(cx, update.part, &new, Some(old));
     resource.settle(&mut new);
     check_depth(cx, &mut new, &cx.name)?;
@@ -707,33 +696,6 @@ fn spec_differs(resource: &Resource, new: &Value, old: &Value) -> bool {
     };
     let counts_annotations = resource.rules().is_some_and(|rules| rules.annotations_in_generation);
     differs || (counts_annotations && annotations(new) != annotations(old))
-}
-
-fn validate_update(cx: &Cx, part: Part, new: &Value, old: &Value) -> Result<(), Error> {
-    let resource = &*cx.resource;
-    let check = Check::new();
-    let (at, old_at) = (check.root(new), check.root(old));
-    let (metadata, old_metadata) = (at.get("metadata"), old_at.get("metadata"));
-    meta::validate_common(metadata);
-    meta::validate_update(metadata, old_metadata);
-    if resource.is_custom() {
-        // Kubernetes validates this twice for custom resources, and reports the errors twice.
-        meta::validate_update(metadata, old_metadata);
-    }
-    check_finalizers(resource, metadata);
-    let clock = RuleClock::new(cx.tenant.env());
-    match part {
-        Part::Main => resource.validate_update(at, old_at, &clock),
-        Part::Status => resource.validate_status(at, old_at, &clock),
-        Part::Finalize | Part::Approval | Part::EphemeralContainers | Part::Resize => {
-            parts::validate(part, at, old_at);
-        }
-        Part::Internal => {}
-    }
-    cx.tenant.shared.metrics.policies.rules(clock.took());
-    check.take_warnings().into_iter().for_each(|warning| cx.warn(warning));
-    let errors = check.take();
-    if errors.is_empty() { Ok(()) } else { Err(invalid(cx, new, &cx.name, errors).into()) }
 }
 
 /// Whether the store would store the object differently now, though it is the same: with another key of encryption. Only writes

@@ -75,13 +75,16 @@ impl<'a> Frame<'a, '_> {
                 }
             }
             (None, [value, Value::List(list)]) if overload.id == "in_list" => {
-                contains(list, value, &mut self.work).map(Value::Bool)
+                contains(list, value, self.work).map(Value::Bool)
             }
             (None, [Value::List(one), Value::List(two)]) if overload.id == "add_list" => {
                 self.works(WORK_OF_COPY.saturating_mul((one.len() + two.len()) as u64))?;
                 (overload.call)(args)
             }
-            _ => (overload.call)(args),
+            _ => match overload.within {
+                Some(within) => within(args, self.work),
+                None => (overload.call)(args),
+            },
         };
         if matches!(result, Err(EvalError::CostLimit)) {
             return result;

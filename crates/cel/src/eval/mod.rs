@@ -7,7 +7,12 @@ mod fold;
 mod node;
 mod plan;
 
-use crate::{error::EvalError, function::Prepared, value::Value};
+use crate::{
+    error::EvalError,
+    function::Prepared,
+    value::Value,
+    work::{self, Work},
+};
 use node::Node;
 pub(crate) use plan::plan;
 
@@ -50,20 +55,31 @@ pub struct Evaluation<'a> {
 #[derive(Debug)]
 pub struct Program {
     root: Node,
+    /// How deep its nodes are nested.
+    depth: usize,
 }
 
 impl Program {
+    /// How deep the expression is nested. A run needs stack in proportion to it.
+    pub fn depth(&self) -> usize {
+        self.depth
+    }
+
     /// Runs the program, until it costs more than a limit.
     pub fn evaluate<'a>(&'a self, variables: &dyn Variables<'a>, cost_limit: u64) -> Evaluation<'a> {
-        let mut frame = Frame {
-            variables,
-            locals: Vec::new(),
-            cost: 0,
-            limit: cost_limit,
-            work: MAX_WORK,
-            prepared: Vec::new(),
-        };
-        let result = frame.node(&self.root);
+        self.evaluate_within(variables, cost_limit, &Work::new(cost_limit.saturating_add(work::ALONE)))
+    }
+
+    /// Runs the program, until it costs more than a limit, or a bound that it shares with other evaluations is exhausted.
+    pub fn evaluate_within<'a>(
+        &'a self,
+        variables: &dyn Variables<'a>,
+        cost_limit: u64,
+        work: &Work,
+    ) -> Evaluation<'a> {
+        let mut frame =
+            Frame { variables, locals: Vec::new(), cost: 0, limit: cost_limit, work, prepared: Vec::new() };
+        let result = work.take(WORK_OF_RUN).and_then(|()| frame.node(&self.root));
         Evaluation { result, cost: frame.cost }
     }
 }
@@ -77,26 +93,28 @@ struct Frame<'a, 'v> {
     locals: Vec<Value<'a>>,
     cost: u64,
     limit: u64,
-    /// What is left of [`MAX_WORK`].
-    work: u64,
+    work: &'v Work,
     /// Functions prepared for arguments that are no constants, such as regular expressions from the input.
     prepared: Vec<(&'static str, Box<str>, Prepared)>,
 }
 
-/// A second limit for what upstream's costs do not count: parts of values compared, items of lists copied by `+`, regular
-/// expressions compiled. No rule that makes sense comes near it.
-const MAX_WORK: u64 = 10_000_000;
+/// The work of a run, beside what it costs: a constant costs nothing.
+const WORK_OF_RUN: u64 = 1;
 
 impl<'a> Frame<'a, '_> {
     fn charge(&mut self, cost: u64) -> Result<(), EvalError> {
-        self.cost = self.cost.saturating_add(cost);
-        if self.cost > self.limit { Err(EvalError::CostLimit) } else { Ok(()) }
+        let before = self.cost;
+        self.cost = before.saturating_add(cost);
+        if self.cost > self.limit {
+            self.work.take(self.limit.saturating_sub(before))?;
+            return Err(EvalError::CostLimit);
+        }
+        self.work.take(cost)
     }
 
     /// Work that upstream's costs do not count.
     fn works(&mut self, work: u64) -> Result<(), EvalError> {
-        self.work = self.work.checked_sub(work).ok_or(EvalError::CostLimit)?;
-        Ok(())
+        self.work.take(work)
     }
 
     fn node(&mut self, node: &'a Node) -> Outcome<'a> {
@@ -169,7 +187,7 @@ impl<'a> Frame<'a, '_> {
                 return left.and(right);
             }
         };
-        let same = left.equals_within(&right, &mut self.work);
+        let same = left.equals_within(&right, self.work);
         let cost = match &left {
             Value::Opaque(opaque) if !equals.negated => opaque.equality_cost().unwrap_or(1),
             // The most usual sizes, without computing them.

@@ -1,5 +1,7 @@
 //! A checked expression becomes a program.
 
+use std::cell::Cell;
+
 use super::{
     Program,
     node::{
@@ -21,15 +23,28 @@ const CONVERSIONS: [&str; 10] =
 
 /// The program of an expression. A constant that cannot be computed is an error.
 pub(crate) fn plan(checked: &Checked) -> Result<Program, String> {
-    Ok(Program { root: Planner { checked }.node(&checked.root)? })
+    let planner = Planner { checked, depth: Cell::new(0), deepest: Cell::new(0) };
+    let root = planner.node(&checked.root)?;
+    Ok(Program { root, depth: planner.deepest.get() })
 }
 
 struct Planner<'c> {
     checked: &'c Checked,
+    depth: Cell<usize>,
+    deepest: Cell<usize>,
 }
 
 impl Planner<'_> {
     fn node(&self, expr: &Expr) -> Result<Node, String> {
+        let depth = self.depth.get() + 1;
+        self.depth.set(depth);
+        self.deepest.set(self.deepest.get().max(depth));
+        let planned = self.plan(expr);
+        self.depth.set(depth - 1);
+        planned
+    }
+
+    fn plan(&self, expr: &Expr) -> Result<Node, String> {
         match &expr.kind {
             Kind::Literal(value) => Ok(Node::Constant(value.clone())),
             Kind::Ident(name) => Ok(self.name(expr, name)),

@@ -7,9 +7,10 @@ use super::{int, list_estimate, literal, size};
 use crate::{
     cost::{CallEstimate, CallNodes, CostEstimate, LIST, STRING_FACTOR, SizeEstimate},
     error::EvalError,
-    function::{Call, Function, Overload},
+    function::{Call, CallWithin, Function, Overload},
     types::Type,
     value::{List, Value},
+    work::{self, Work},
 };
 
 /// The longest list that `lists.range` makes.
@@ -75,28 +76,61 @@ fn extreme<'a>(args: &[Value<'a>], name: &str, better: Ordering) -> Result<Value
     best.ok_or_else(|| EvalError::new(format!("{name} called on empty list")))
 }
 
-fn equal<'a>(item: Result<Value<'a>, EvalError>, wanted: &Value<'a>) -> bool {
-    item.is_ok_and(|item| item.equals(wanted) == Ok(true))
+/// Whether two values are equal; those that cannot be compared are not.
+fn equal<'a>(one: &Value<'a>, two: &Value<'a>, work: &Work) -> Result<bool, EvalError> {
+    match one.equals_within(two, work) {
+        Err(EvalError::CostLimit) => Err(EvalError::CostLimit),
+        other => Ok(other == Ok(true)),
+    }
 }
 
-fn index_of<'a>(args: &[Value<'a>]) -> Result<Value<'a>, EvalError> {
+/// The first of these places of a list that has a value equal to another one; -1 if there is none.
+fn find<'a>(
+    list: &List<'a>,
+    mut places: impl Iterator<Item = usize>,
+    wanted: &Value<'a>,
+    work: &Work,
+) -> Result<i64, EvalError> {
+    let found = places.find_map(|index| match list.get(index) {
+        Some(Ok(item)) => match equal(&item, wanted, work) {
+            Ok(false) => None,
+            Ok(true) => Some(Ok(index as i64)),
+            Err(error) => Some(Err(error)),
+        },
+        _ => None,
+    });
+    found.unwrap_or(Ok(-1))
+}
+
+fn index_of<'a>(args: &[Value<'a>], work: &Work) -> Result<Value<'a>, EvalError> {
+    let list = list(args, 0)?;
+    go_through(args, work)?;
+    Ok(find(list, 0..list.len(), any(args, 1)?, work)?.into())
+}
+
+fn last_index_of<'a>(args: &[Value<'a>], work: &Work) -> Result<Value<'a>, EvalError> {
+    let list = list(args, 0)?;
+    go_through(args, work)?;
+    Ok(find(list, (0..list.len()).rev(), any(args, 1)?, work)?.into())
+}
+
+fn includes<'a>(args: &[Value<'a>], work: &Work) -> Result<Value<'a>, EvalError> {
     let wanted = any(args, 1)?;
-    let found = list(args, 0)?.iter().position(|item| equal(item, wanted));
-    Ok(found.map_or(-1, |index| index as i64).into())
-}
-
-fn last_index_of<'a>(args: &[Value<'a>]) -> Result<Value<'a>, EvalError> {
-    let (list, wanted) = (list(args, 0)?, any(args, 1)?);
-    let found = (0..list.len()).rev().find(|index| list.get(*index).is_some_and(|item| equal(item, wanted)));
-    Ok(found.map_or(-1, |index| index as i64).into())
-}
-
-fn includes<'a>(args: &[Value<'a>]) -> Result<Value<'a>, EvalError> {
-    let wanted = any(args, 1)?;
+    go_through(args, work)?;
     Ok(match any(args, 0)? {
-        Value::List(list) => list.iter().any(|item| equal(item, wanted)).into(),
-        other => (other.equals(wanted) == Ok(true)).into(),
+        Value::List(list) => (find(list, 0..list.len(), wanted, work)? >= 0).into(),
+        other => equal(other, wanted, work)?.into(),
     })
+}
+
+/// The work of [`traversal_cost`], which counts nothing for empty parts.
+fn go_through(args: &[Value<'_>], work: &Work) -> Result<(), EvalError> {
+    let mut left = work.left().min(MAX_PARTS);
+    let before = left;
+    if let Some(first) = args.first() {
+        let _ = traversal(first, &mut left);
+    }
+    work.take(before - left)
 }
 
 fn slice<'a>(args: &[Value<'a>]) -> Result<Value<'a>, EvalError> {
@@ -114,22 +148,24 @@ fn slice<'a>(args: &[Value<'a>]) -> Result<Value<'a>, EvalError> {
     Ok(Value::list((from..to).filter_map(|index| list.get(index)).collect::<Result<_, _>>()?))
 }
 
-fn flatten<'a>(args: &[Value<'a>]) -> Result<Value<'a>, EvalError> {
+fn flatten<'a>(args: &[Value<'a>], work: &Work) -> Result<Value<'a>, EvalError> {
     let depth = if args.len() > 1 { int(args, 1)? } else { 1 };
     if depth < 0 {
         return Err(EvalError::new("level must be non-negative"));
     }
-    fn add<'a>(list: &List<'a>, depth: i64, out: &mut Vec<Value<'a>>) -> Result<(), EvalError> {
+    // Lists that share their parts have many more items than were made.
+    fn add<'a>(list: &List<'a>, depth: i64, out: &mut Vec<Value<'a>>, work: &Work) -> Result<(), EvalError> {
         for item in list.iter() {
+            work.take(WORK_OF_ITEM)?;
             match item? {
-                Value::List(inner) if depth > 0 => add(&inner, depth - 1, out)?,
+                Value::List(inner) if depth > 0 => add(&inner, depth - 1, out, work)?,
                 other => out.push(other),
             }
         }
         Ok(())
     }
     let mut out = Vec::new();
-    add(list(args, 0)?, depth, &mut out)?;
+    add(list(args, 0)?, depth, &mut out, work)?;
     Ok(Value::list(out))
 }
 
@@ -178,17 +214,20 @@ fn reverse<'a>(args: &[Value<'a>]) -> Result<Value<'a>, EvalError> {
     Ok(Value::list(items))
 }
 
-fn distinct<'a>(args: &[Value<'a>]) -> Result<Value<'a>, EvalError> {
+fn distinct<'a>(args: &[Value<'a>], work: &Work) -> Result<Value<'a>, EvalError> {
     let list = list(args, 0)?;
     if list.len() > MAX_COMPARED {
         return Err(EvalError::CostLimit);
     }
     let mut unique: Vec<Value<'a>> = Vec::new();
-    for item in list.iter() {
+    'items: for item in list.iter() {
         let item = item?;
-        if !unique.iter().any(|known| item.equals(known) == Ok(true)) {
-            unique.push(item);
+        for known in &unique {
+            if equal(&item, known, work)? {
+                continue 'items;
+            }
         }
+        unique.push(item);
     }
     Ok(Value::list(unique))
 }
@@ -216,6 +255,9 @@ fn traversal(value: &Value<'_>, left: &mut u64) -> Option<u64> {
         _ => Some(1),
     }
 }
+
+/// The work of copying an item.
+const WORK_OF_ITEM: u64 = 8;
 
 /// Maximum number of parts of a value that is gone through.
 const MAX_PARTS: u64 = 4_000_000;
@@ -324,8 +366,10 @@ pub(super) fn functions() -> Vec<Function> {
 fn own_functions() -> Vec<Function> {
     let traversing = |overload: Overload| overload.with_cost(traversal_estimate, traversal_cost);
     let item = || Type::param("A");
-    let of_item =
-        |id, call: Call| traversing(Overload::member(id, vec![Type::list(item()), item()], Type::Int, call));
+    let of_item = |id, call: Call, within: CallWithin| {
+        let params = vec![Type::list(item()), item()];
+        traversing(Overload::member(id, params, Type::Int, call)).with_bound(within)
+    };
     let summed: [(&'static str, Type, Call); 4] = [
         ("list_int_sum_int", Type::Int, |args| sum(args, Value::Int(0))),
         ("list_uint_sum_uint", Type::Uint, |args| sum(args, Value::Uint(0))),
@@ -362,16 +406,29 @@ fn own_functions() -> Vec<Function> {
             "min",
             extremes(comparable!("list_min_", ""), |args| extreme(args, "min", Ordering::Greater)),
         ),
-        Function::new("indexOf", vec![of_item("list_a_index_of_int", index_of)]),
-        Function::new("lastIndexOf", vec![of_item("list_a_last_index_of_int", last_index_of)]),
+        Function::new(
+            "indexOf",
+            vec![of_item("list_a_index_of_int", |args| index_of(args, &work::alone()), index_of)],
+        ),
+        Function::new(
+            "lastIndexOf",
+            vec![of_item(
+                "list_a_last_index_of_int",
+                |args| last_index_of(args, &work::alone()),
+                last_index_of,
+            )],
+        ),
         Function::new(
             "includes",
-            vec![traversing(Overload::member(
-                "list_includes_dyn_dyn",
-                vec![Type::Dyn, Type::Dyn],
-                Type::Bool,
-                includes,
-            ))],
+            vec![
+                traversing(Overload::member(
+                    "list_includes_dyn_dyn",
+                    vec![Type::Dyn, Type::Dyn],
+                    Type::Bool,
+                    |args| includes(args, &work::alone()),
+                ))
+                .with_bound(includes),
+            ],
         ),
     ]
 }
@@ -390,14 +447,18 @@ fn extension_functions() -> Vec<Function> {
         Function::new(
             "flatten",
             vec![
-                Overload::member("list_flatten", vec![Type::list(items())], items(), flatten)
-                    .with_cost(flatten_estimate, flatten_cost),
+                Overload::member("list_flatten", vec![Type::list(items())], items(), |args| {
+                    flatten(args, &work::alone())
+                })
+                .with_bound(flatten)
+                .with_cost(flatten_estimate, flatten_cost),
                 Overload::member(
                     "list_flatten_int",
                     vec![Type::list(Type::Dyn), Type::Int],
                     Type::list(Type::Dyn),
-                    flatten,
+                    |args| flatten(args, &work::alone()),
                 )
+                .with_bound(flatten)
                 .with_cost(flatten_estimate, flatten_cost),
             ],
         ),
@@ -435,8 +496,11 @@ fn extension_functions() -> Vec<Function> {
         Function::new(
             "distinct",
             vec![
-                Overload::member("list_distinct", vec![items()], items(), distinct)
-                    .with_cost(distinct_estimate, compare_all_cost),
+                Overload::member("list_distinct", vec![items()], items(), |args| {
+                    distinct(args, &work::alone())
+                })
+                .with_bound(distinct)
+                .with_cost(distinct_estimate, compare_all_cost),
             ],
         ),
     ]

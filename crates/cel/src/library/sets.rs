@@ -4,9 +4,10 @@ use super::size;
 use crate::{
     cost::{CallEstimate, CallNodes, CostEstimate},
     error::EvalError,
-    function::{Call, Function, Overload},
+    function::{Call, CallWithin, Function, Overload},
     types::Type,
     value::{List, Value},
+    work::{self, Work},
 };
 
 /// More comparisons cost more than any expression may.
@@ -25,30 +26,52 @@ fn lists<'v, 'a>(args: &'v [Value<'a>]) -> Result<(&'v List<'a>, &'v List<'a>), 
 }
 
 /// Whether a list has an item. An item that cannot be compared is an error if no other is equal.
-fn has<'a>(list: &List<'a>, wanted: &Value<'a>) -> Result<bool, EvalError> {
+fn has<'a>(list: &List<'a>, wanted: &Value<'a>, work: &Work) -> Result<bool, EvalError> {
     let mut failed = None;
     for item in list.iter() {
-        match item.and_then(|item| item.equals(wanted)) {
+        match item.and_then(|item| item.equals_within(wanted, work)) {
             Ok(true) => return Ok(true),
             Ok(false) => {}
+            Err(EvalError::CostLimit) => return Err(EvalError::CostLimit),
             Err(error) => failed = failed.or(Some(error)),
         }
     }
     failed.map_or(Ok(false), Err)
 }
 
-fn contains<'a>(list: &List<'a>, part: &List<'a>) -> Result<bool, EvalError> {
+fn contains<'a>(list: &List<'a>, part: &List<'a>, work: &Work) -> Result<bool, EvalError> {
     for item in part.iter() {
-        if !has(list, &item?)? {
+        if !has(list, &item?, work)? {
             return Ok(false);
         }
     }
     Ok(true)
 }
 
-fn intersects<'a>(args: &[Value<'a>]) -> Result<Value<'a>, EvalError> {
+fn intersects<'a>(one: &List<'a>, two: &List<'a>, work: &Work) -> Result<bool, EvalError> {
+    for item in one.iter().flatten() {
+        match has(two, &item, work) {
+            Ok(true) => return Ok(true),
+            Err(EvalError::CostLimit) => return Err(EvalError::CostLimit),
+            Ok(false) | Err(_) => {}
+        }
+    }
+    Ok(false)
+}
+
+fn contains_list<'a>(args: &[Value<'a>], work: &Work) -> Result<Value<'a>, EvalError> {
+    let (list, part) = lists(args)?;
+    Ok(contains(list, part, work)?.into())
+}
+
+fn equivalent_list<'a>(args: &[Value<'a>], work: &Work) -> Result<Value<'a>, EvalError> {
     let (one, two) = lists(args)?;
-    Ok(one.iter().flatten().any(|item| has(two, &item) == Ok(true)).into())
+    Ok((contains(one, two, work)? && contains(two, one, work)?).into())
+}
+
+fn intersects_list<'a>(args: &[Value<'a>], work: &Work) -> Result<Value<'a>, EvalError> {
+    let (one, two) = lists(args)?;
+    Ok(intersects(one, two, work)?.into())
 }
 
 fn cost(args: &[Value<'_>], factor: u64) -> Option<u64> {
@@ -62,19 +85,16 @@ fn estimate(nodes: &CallNodes<'_, '_>, factor: f64) -> Option<CallEstimate> {
 
 /// The functions of the library `cel.lib.ext.sets`.
 pub(super) fn functions() -> Vec<Function> {
-    let overload = |id, call: Call| {
+    let overload = |id, call: Call, within: CallWithin| {
         let items = || Type::list(Type::param("T"));
-        Overload::global(id, vec![items(), items()], Type::Bool, call)
+        Overload::global(id, vec![items(), items()], Type::Bool, call).with_bound(within)
     };
-    let contains_list = overload("list_sets_contains_list", |args| {
-        let (list, part) = lists(args)?;
-        Ok(contains(list, part)?.into())
-    });
-    let equivalent_list = overload("list_sets_equivalent_list", |args| {
-        let (one, two) = lists(args)?;
-        Ok((contains(one, two)? && contains(two, one)?).into())
-    });
-    let intersects_list = overload("list_sets_intersects_list", intersects);
+    let contains_list =
+        overload("list_sets_contains_list", |args| contains_list(args, &work::alone()), contains_list);
+    let equivalent_list =
+        overload("list_sets_equivalent_list", |args| equivalent_list(args, &work::alone()), equivalent_list);
+    let intersects_list =
+        overload("list_sets_intersects_list", |args| intersects_list(args, &work::alone()), intersects_list);
     vec![
         Function::new(
             "sets.contains",

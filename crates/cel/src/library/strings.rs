@@ -9,7 +9,7 @@ use crate::{
     error::EvalError,
     function::{Call, Function, Overload},
     types::Type,
-    value::Value,
+    value::{MAX_TEXT, Value},
 };
 
 fn out_of_range(index: i64) -> String {
@@ -406,6 +406,10 @@ fn join<'a>(args: &[Value<'a>]) -> Result<Value<'a>, EvalError> {
         }
         let item = item?;
         out.push_str(item.as_str().ok_or_else(|| EvalError::new("join: invalid input"))?);
+        // A longer text costs more than any expression may, and is not made.
+        if out.len() > MAX_TEXT {
+            return Err(EvalError::CostLimit);
+        }
     }
     Ok(out.into())
 }

@@ -281,7 +281,7 @@ fn not<'a>(args: &[Value<'a>]) -> Outcome<'a> {
 
 fn is_in<'a>(args: &[Value<'a>]) -> Outcome<'a> {
     match args {
-        [value, Value::List(list)] => contains(list, value, &mut 2_000_000).map(Value::Bool),
+        [value, Value::List(list)] => contains(list, value, &crate::work::alone()).map(Value::Bool),
         [value, Value::Map(map)] => match lookup_key(value) {
             Some(key) => Ok(Value::Bool(map.get(&key).transpose()?.is_some())),
             None => Ok(Value::Bool(false)),

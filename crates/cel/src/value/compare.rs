@@ -8,22 +8,25 @@ use super::{Key, List, Map, Value};
 use crate::{
     error::EvalError,
     types::{DeclKind, ListType, ObjectType},
+    work::Work,
 };
 
 /// Maximum number of parts that one comparison looks at: more than an object has.
 const WORK: u64 = 2_000_000;
+/// The work of finding an item of a set or a map by its key.
+const WORK_OF_KEY: u64 = 4;
 
 impl<'a> Value<'a> {
     /// Whether two values are equal (`==`). Values of different types are not; numbers are compared across types. Very
     /// large ones are not compared: [`EvalError::CostLimit`].
     pub fn equals(&self, other: &Value<'a>) -> Result<bool, EvalError> {
-        self.equals_within(other, &mut { WORK })
+        self.equals_within(other, &Work::new(WORK))
     }
 
     /// Whether two values are equal, if so many comparisons of parts are enough to tell. What values share is compared
     /// again and again, so that there is no other bound.
-    pub(crate) fn equals_within(&self, other: &Value<'a>, work: &mut u64) -> Result<bool, EvalError> {
-        *work = work.checked_sub(1).ok_or(EvalError::CostLimit)?;
+    pub(crate) fn equals_within(&self, other: &Value<'a>, work: &Work) -> Result<bool, EvalError> {
+        work.take(1)?;
         Ok(match (self, other) {
             (Self::Null, Self::Null) => true,
             (Self::Bool(one), Self::Bool(two)) => one == two,
@@ -42,7 +45,7 @@ impl<'a> Value<'a> {
             (Self::Optional(None), Self::Optional(None)) => true,
             (Self::Optional(Some(one)), Self::Optional(Some(two))) => one.equals_within(two, work)?,
             (Self::Opaque(one), Self::Opaque(two)) => one.equals(&**two),
-            (Self::Preserved(one), Self::Preserved(two)) => same_json(one, two),
+            (Self::Preserved(one), Self::Preserved(two)) => same_json(one, two, work)?,
             (Self::Object(one), Self::Object(two)) => {
                 if one.type_name() != two.type_name() || one.fields().len() != two.fields().len() {
                     return Ok(false);
@@ -107,7 +110,7 @@ fn double_with(one: f64, least: f64, most: f64, two: f64) -> Option<Ordering> {
     }
 }
 
-fn lists<'a>(one: &List<'a>, two: &List<'a>, work: &mut u64) -> Result<bool, EvalError> {
+fn lists<'a>(one: &List<'a>, two: &List<'a>, work: &Work) -> Result<bool, EvalError> {
     if one.len() != two.len() {
         return Ok(false);
     }
@@ -121,6 +124,7 @@ fn lists<'a>(one: &List<'a>, two: &List<'a>, work: &mut u64) -> Result<bool, Eva
             Ok(true)
         }
         ListType::Set => {
+            work.take(WORK_OF_KEY.saturating_mul(one.len() as u64))?;
             let items = set_of(one)?;
             let mut seen = HashMap::with_capacity(items.len());
             for item in two.iter() {
@@ -133,6 +137,7 @@ fn lists<'a>(one: &List<'a>, two: &List<'a>, work: &mut u64) -> Result<bool, Eva
             Ok(seen.len() == items.len())
         }
         ListType::Map(keys) => {
+            work.take(WORK_OF_KEY.saturating_mul(one.len() as u64))?;
             let mut items = HashMap::with_capacity(one.len());
             for item in one.iter() {
                 let item = item?;
@@ -241,7 +246,7 @@ fn map_key(item: &Value<'_>, keys: &[Box<str>]) -> Vec<Scalar> {
     keys.iter().map(|name| key(name).unwrap_or(Scalar::Absent)).collect()
 }
 
-fn maps<'a>(one: &Map<'a>, two: &Map<'a>, work: &mut u64) -> Result<bool, EvalError> {
+fn maps<'a>(one: &Map<'a>, two: &Map<'a>, work: &Work) -> Result<bool, EvalError> {
     if one.len() != two.len() {
         return Ok(false);
     }
@@ -265,14 +270,16 @@ fn objects<'a>(
     object: &ObjectType,
     one: &Map<'a>,
     two: &Map<'a>,
-    work: &mut u64,
+    work: &Work,
 ) -> Result<bool, EvalError> {
     let other_json = two.as_json();
     for (name, value) in json {
         let Some(field) = object.property(name) else {
             let Some((other, _)) = other_json else { return Err(EvalError::NoSuchOverload) };
             // As upstream: an unknown property that the other object does not have makes no difference.
-            if other.get(name).is_some_and(|other| !same_json(value, other)) {
+            if let Some(other) = other.get(name)
+                && !same_json(value, other, work)?
+            {
                 return Ok(false);
             }
             continue;
@@ -291,21 +298,38 @@ fn objects<'a>(
 }
 
 /// Whether two pieces of JSON are the same; the order of properties does not matter.
-fn same_json(one: &Json, two: &Json) -> bool {
+fn same_json(one: &Json, two: &Json, work: &Work) -> Result<bool, EvalError> {
+    work.take(1)?;
     match (one, two) {
         (Json::Object(one), Json::Object(two)) => {
-            one.len() == two.len()
-                && one.iter().all(|(name, value)| two.get(name).is_some_and(|other| same_json(value, other)))
+            if one.len() != two.len() {
+                return Ok(false);
+            }
+            for (name, value) in one {
+                let Some(other) = two.get(name) else { return Ok(false) };
+                if !same_json(value, other, work)? {
+                    return Ok(false);
+                }
+            }
+            Ok(true)
         }
         (Json::Array(one), Json::Array(two)) => {
-            one.len() == two.len() && one.iter().zip(two).all(|(one, two)| same_json(one, two))
+            if one.len() != two.len() {
+                return Ok(false);
+            }
+            for (one, two) in one.iter().zip(two) {
+                if !same_json(one, two, work)? {
+                    return Ok(false);
+                }
+            }
+            Ok(true)
         }
-        _ => one == two,
+        _ => Ok(one == two),
     }
 }
 
 /// Whether a list contains a value (`in`).
-pub(crate) fn contains<'a>(list: &List<'a>, value: &Value<'a>, work: &mut u64) -> Result<bool, EvalError> {
+pub(crate) fn contains<'a>(list: &List<'a>, value: &Value<'a>, work: &Work) -> Result<bool, EvalError> {
     let mut error = None;
     for item in list.iter() {
         match item.and_then(|item| item.equals_within(value, work)) {

@@ -2,13 +2,21 @@
 
 use std::cell::{Cell, OnceCell};
 
-use k1s_cel::{EvalError, Value, Variables};
+use k1s_cel::{EvalError, Value, Variables, Work};
 use serde_json::Value as Json;
 
 use super::compile::{Compiled, Compiler};
 
 /// What one expression may cost.
 const CALL_LIMIT: u64 = 1_000_000;
+
+/// How deep expressions may be nested together: a variable is evaluated within the expression that uses it first. One
+/// expression alone has half of that.
+const MAX_DEPTH: usize = 500;
+
+/// Why expressions are not evaluated once the budget is exhausted, or the bound on the work of a request.
+pub const OUT_OF_BUDGET: &str =
+    "validation failed due to running out of cost budget, no further validation rules will be run";
 
 /// What the expressions of a policy may cost together.
 #[derive(Debug)]
@@ -23,12 +31,7 @@ impl Budget {
     }
 
     fn spend(&mut self, cost: u64) -> Result<(), Failure> {
-        self.left = self.left.checked_sub(cost).ok_or_else(|| {
-            Failure::OutOfBudget(
-                "validation failed due to running out of cost budget, no further validation rules will be run"
-                    .into(),
-            )
-        })?;
+        self.left = self.left.checked_sub(cost).ok_or_else(|| Failure::OutOfBudget(OUT_OF_BUDGET.into()))?;
         Ok(())
     }
 }
@@ -62,7 +65,7 @@ pub struct Input<'a> {
 }
 
 /// The authorizer of a request, as values of the `authz` library.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Authorizers {
     /// `authorizer`
     pub authorizer: Value<'static>,
@@ -74,16 +77,19 @@ pub struct Authorizers {
 pub struct Evaluator<'a> {
     input: Input<'a>,
     compiler: &'a Compiler,
+    work: &'a Work,
     values: Vec<OnceCell<Result<Value<'a>, EvalError>>>,
     /// What variables have cost since the last expression.
     variables_cost: Cell<u64>,
+    /// How deep the expressions are nested that are being evaluated.
+    depth: Cell<usize>,
 }
 
 impl<'a> Evaluator<'a> {
-    /// For the expressions that `compiler` has compiled.
-    pub fn new(compiler: &'a Compiler, input: Input<'a>) -> Evaluator<'a> {
+    /// For the expressions that `compiler` has compiled, within a bound on the work of all expressions of a request.
+    pub fn new(compiler: &'a Compiler, input: Input<'a>, work: &'a Work) -> Evaluator<'a> {
         let values = compiler.variables.iter().map(|_| OnceCell::new()).collect();
-        Evaluator { input, compiler, values, variables_cost: Cell::new(0) }
+        Evaluator { input, compiler, work, values, variables_cost: Cell::new(0), depth: Cell::new(0) }
     }
 
     /// The value of an expression.
@@ -92,9 +98,13 @@ impl<'a> Evaluator<'a> {
             Ok(program) => program,
             Err(fault) => return Err(Failure::Expression(format!("compilation error: {fault}"))),
         };
-        let done = program.evaluate(self, CALL_LIMIT);
+        self.depth.set(program.depth());
+        let done = program.evaluate_within(self, CALL_LIMIT, self.work);
         budget.spend(self.variables_cost.take())?;
         budget.spend(done.cost)?;
+        if self.work.is_exhausted() {
+            return Err(Failure::OutOfBudget(OUT_OF_BUDGET.into()));
+        }
         done.result.map_err(|error| {
             Failure::Expression(format!("expression '{}' resulted in error: {error}", compiled.text))
         })
@@ -108,7 +118,17 @@ impl<'a> Evaluator<'a> {
                 variable.name
             ))),
             Ok(program) => {
-                let done = program.evaluate(self, CALL_LIMIT);
+                let around = self.depth.get();
+                let depth = around + program.depth();
+                if depth > MAX_DEPTH {
+                    return Err(EvalError::new(format!(
+                        "composited variable {:?} fails to evaluate: max recursion depth exceeded",
+                        variable.name
+                    )));
+                }
+                self.depth.set(depth);
+                let done = program.evaluate_within(self, CALL_LIMIT, self.work);
+                self.depth.set(around);
                 self.variables_cost.set(self.variables_cost.get().saturating_add(done.cost));
                 done.result.map_err(|error| {
                     EvalError::new(format!(

@@ -14,5 +14,5 @@ pub use access::AccessConditions;
 pub use compile::{Compiled, Compiler, Fault, Purpose};
 pub use conditions::{Conditions, Matched};
 pub use environment::Scope;
-pub use input::{Authorizers, Budget, Evaluator, Failure, Input};
+pub use input::{Authorizers, Budget, Evaluator, Failure, Input, OUT_OF_BUDGET};
 pub use typed::{TypeCheck, decl_type};

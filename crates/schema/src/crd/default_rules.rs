@@ -1,5 +1,6 @@
 //! Validation of defaults in a schema: they must conform to it.
 
+use k1s_cel::Work;
 use k1s_object::field::{Errors, FieldError};
 use serde_json::{Map, Value};
 
@@ -8,7 +9,7 @@ use crate::{
     go,
     structural::{
         Structural,
-        rules::{BUDGET, Validator},
+        rules::{BUDGET, Validator, WORK},
     },
 };
 
@@ -28,7 +29,7 @@ pub(super) fn check(schema: &Value, compiled: &Structural, path: &str) -> Errors
         return errors;
     }
     let at = Node { schema, compiled, validator: compiled.validator() };
-    let mut walk = Walk { errors, budget: Some(BUDGET) };
+    let mut walk = Walk { errors, budget: Some(BUDGET), work: Work::new(WORK) };
     walk.node(at, path, true, at, &mut Vec::new(), false);
     walk.errors
 }
@@ -37,6 +38,7 @@ struct Walk {
     errors: Errors,
     /// What the rules about defaults may still cost; `None` after it was exceeded, which ends the walk.
     budget: Option<u64>,
+    work: Work,
 }
 
 /// A schema with its compiled form.
@@ -176,13 +178,14 @@ impl Walk {
         }
         let Some(validator) = node.validator else { return };
         let budget = self.budget.unwrap_or_default();
-        let found = validator.validate(node.compiled, default, Some(default), false, at, budget);
+        let found =
+            validator.validate(node.compiled, default, Some(default), false, at, (budget, &self.work));
         self.budget = found.remaining;
         if !found.errors.is_empty() {
             self.errors.extend(found.errors.into_vec());
             return;
         }
-        let found = validator.validate(node.compiled, default, None, false, at, budget);
+        let found = validator.validate(node.compiled, default, None, false, at, (budget, &self.work));
         self.errors.extend(found.errors.into_vec());
         // Of both, the one that cost more.
         self.budget = self.budget.min(found.remaining);

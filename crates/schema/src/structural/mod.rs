@@ -28,6 +28,7 @@ use serde_json::Value;
 pub(crate) use compile::Compiler;
 pub use default::DefaultsTooLarge;
 use formats::Format;
+pub use rules::WORK as RULES_WORK;
 
 /// The type of a schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

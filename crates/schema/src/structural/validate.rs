@@ -3,6 +3,7 @@
 
 use std::{cell::Cell, collections::HashSet, fmt::Write as _};
 
+use k1s_cel::Work;
 use k1s_object::field::{At, ErrorKind, Errors, FieldError, MAX_ERROR_BYTES, MAX_ERRORS, Shown, quote};
 use serde_json::{Map, Value};
 
@@ -161,11 +162,12 @@ impl Structural {
     /// Validates a custom resource, or a part of one, before it is written: values, embedded objects, lists of type
     /// set and map, and rules. With the old object, values that an update does not change are not reported.
     pub fn validate(&self, new: At<'_, '_>, old: Option<At<'_, '_>>) {
-        self.validate_with(new, old, || {});
+        self.validate_with(new, old, &Work::new(rules::WORK), || {});
     }
 
-    /// As [`Structural::validate`], with further checks (of the paths of `/scale`) in their place after the values.
-    pub fn validate_with(&self, new: At<'_, '_>, old: Option<At<'_, '_>>, more: impl FnOnce()) {
+    /// As [`Structural::validate`], with a bound on the work of rules, and further checks (of the paths of `/scale`) in their
+    /// place after the values.
+    pub fn validate_with(&self, new: At<'_, '_>, old: Option<At<'_, '_>>, work: &Work, more: impl FnOnce()) {
         let Some(value) = new.value() else { return };
         let base = new.path();
         let before = old.and_then(At::value);
@@ -173,17 +175,24 @@ impl Structural {
         more();
         new.check().append(self.check_embedded(value, &base, false));
         self.check_lists(value, before, &base, new);
-        self.check_rules(value, before, &base, new);
+        self.check_rules(value, before, &base, new, work);
     }
 
     /// Validates an update of `/status`: the status, with paths relative to it, and then lists and rules of the
     /// whole object.
     pub fn validate_status(&self, new: At<'_, '_>, old: Option<At<'_, '_>>) {
-        self.validate_status_with(new, old, || {});
+        self.validate_status_with(new, old, &Work::new(rules::WORK), || {});
     }
 
-    /// As [`Structural::validate_status`], with further checks in their place after the values.
-    pub fn validate_status_with(&self, new: At<'_, '_>, old: Option<At<'_, '_>>, more: impl FnOnce()) {
+    /// As [`Structural::validate_status`], with a bound on the work of rules, and further checks in their place after the
+    /// values.
+    pub fn validate_status_with(
+        &self,
+        new: At<'_, '_>,
+        old: Option<At<'_, '_>>,
+        work: &Work,
+        more: impl FnOnce(),
+    ) {
         let before = old.and_then(At::value);
         if let (Some(status), Some(schema)) =
             (new.value().and_then(|new| new.get("status")), self.property("status"))
@@ -194,19 +203,19 @@ impl Structural {
         more();
         if let Some(value) = new.value() {
             self.check_lists(value, before, &new.path(), new);
-            self.check_rules(value, before, &new.path(), new);
+            self.check_rules(value, before, &new.path(), new, work);
         }
     }
 
     /// Evaluates the rules, unless an error leaves types unknown.
-    fn check_rules(&self, value: &Value, before: Option<&Value>, base: &str, at: At<'_, '_>) {
+    fn check_rules(&self, value: &Value, before: Option<&Value>, base: &str, at: At<'_, '_>, work: &Work) {
         let Some(validator) = self.validator() else { return };
         let check = at.check();
         if check.has_any(&UNCHECKED) {
             check.push(FieldError::invalid("<nil>", Value::Null, NOT_CHECKED));
             return;
         }
-        let found = validator.validate(self, value, before, true, base, rules::BUDGET);
+        let found = validator.validate(self, value, before, true, base, (rules::BUDGET, work));
         check.append(found.errors);
         found.warnings.into_iter().for_each(|warning| check.warn(warning));
     }

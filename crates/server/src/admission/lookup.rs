@@ -6,9 +6,10 @@ use k1s_object::{Status, gvk::GroupVersionResource};
 use k1s_store::Range;
 use serde_json::Value;
 
+use super::Attributes;
 use crate::{
     context::Cx,
-    errors,
+    errors::{self, Error},
     resource::Resource,
     stored::{Stored, Unreadable},
     tenant::Tenant,
@@ -88,11 +89,31 @@ pub(super) async fn other(
     namespace: &str,
     name: &str,
 ) -> Result<Option<Value>, Status> {
+    let stored = stored_other(tenant, resource, namespace, name).await?;
+    stored.map(|stored| resource.read(&stored).map_err(|why| resource.unreadable(name, &why))).transpose()
+}
+
+/// The same as it is stored.
+async fn stored_other(
+    tenant: &Tenant,
+    resource: &Resource,
+    namespace: &str,
+    name: &str,
+) -> Result<Option<Stored>, Status> {
     let key = tenant.key(resource, namespace, name);
     let snapshot = tenant.cache(resource).with_own_writes().await?;
-    let stored = match snapshot.entries.get(&key) {
-        Some(entry) => Some(entry.stored.clone()),
-        None => tenant.get(&key).await?,
-    };
-    stored.map(|stored| resource.read(&stored).map_err(|why| resource.unreadable(name, &why))).transpose()
+    match snapshot.entries.get(&key) {
+        Some(entry) => Ok(Some(entry.stored.clone())),
+        None => tenant.get(&key).await,
+    }
+}
+
+/// The namespace of a request, for selectors and policies of users: it is read by each request that they match.
+pub(super) async fn namespace_of(a: &Attributes<'_>) -> Result<(Arc<Resource>, Stored), Error> {
+    let tenant = &a.cx.tenant;
+    let namespaces = kind(tenant, "", "v1", "namespaces")?;
+    match stored_other(tenant, &namespaces, "", &a.namespace).await? {
+        Some(stored) => Ok((namespaces, stored)),
+        None => Err(Error::not_found("", "namespaces", &a.namespace)),
+    }
 }

@@ -12,6 +12,7 @@
 //! return preconditions and operations of that transaction, and read nothing that is known.
 
 mod accounts;
+mod allowance;
 mod attributes;
 mod classes;
 mod limits;
@@ -37,8 +38,9 @@ use k1s_object::{Status, gvk::GroupVersionKind};
 use k1s_store::{Action, Op, Precondition};
 use serde_json::Value;
 
+use allowance::Allowance;
 pub(crate) use attributes::Attributes;
-use lookup::{cached_others, is_dry_run, other};
+use lookup::{cached_others, is_dry_run, namespace_of, other};
 pub(crate) use lookup::{kind, left_out, others};
 
 use crate::{
@@ -91,6 +93,8 @@ pub(crate) struct Admission<'a> {
     namespace: Option<Op>,
     webhooks: webhooks::State,
     policies: policies::State,
+    /// What the expressions of policies and webhooks may still work.
+    allowance: Allowance,
     /// When the last plugin was done.
     last: Instant,
 }
@@ -163,8 +167,8 @@ impl<'a> Admission<'a> {
             delete_options: None,
         };
         let last = cx.tenant.env().now();
-        let (matches, deadline, namespace, webhooks, policies) = Default::default();
-        Admission { attributes, matches, deadline, namespace, webhooks, policies, last }
+        let (matches, deadline, namespace, webhooks, policies, allowance) = Default::default();
+        Admission { attributes, matches, deadline, namespace, webhooks, policies, allowance, last }
     }
 
     async fn find_webhooks(&mut self) -> Result<(), Error> {

@@ -5,18 +5,22 @@
 
 use std::sync::Arc;
 
-use k1s_cel::library::authz::{self, Action, Authorize, Decision, ResourceAction, Subject};
-use k1s_kinds::expressions::Authorizers;
+use k1s_cel::{
+    Work,
+    library::authz::{self, Action, Authorize, Decision, ResourceAction, Subject},
+};
+use k1s_kinds::expressions::{Authorizers, Input};
 use parking_lot::Mutex;
 
-use super::Attributes;
+use super::{Allowance, Attributes};
 use crate::{
     authz::{Attributes as Wanted, Selection, Target},
+    errors::Error,
     identity::User,
     request::Verb,
 };
 
-/// Maximum number of evaluations for one request: each but the last has asked something new.
+/// Maximum number of evaluations of the same expressions: each but the last has asked something new.
 const MAX_ROUNDS: usize = 64;
 
 /// What expressions have asked.
@@ -65,25 +69,38 @@ impl Questions {
         Questions { known, values }
     }
 
+    /// The authorizer for expressions.
+    pub(super) fn values(&self) -> &Authorizers {
+        &self.values
+    }
+
+    /// Answers what the last evaluation has asked. Returns whether there was anything, so that it is to be repeated.
+    async fn answer(&self, a: &Attributes<'_>) -> bool {
+        let asked = std::mem::take(&mut *self.known.asked.lock());
+        let any = !asked.is_empty();
+        for (subject, action) in asked {
+            let decision = answer(a, &subject, &action).await;
+            self.known.answered.lock().push((subject, action, decision));
+        }
+        any
+    }
+
     /// Evaluates expressions until all that they ask is answered.
-    pub(super) async fn evaluate<T>(
+    pub(super) async fn evaluate<T: Send + 'static>(
         &self,
         a: &Attributes<'_>,
-        mut evaluate: impl FnMut(&Authorizers) -> T,
-    ) -> T {
-        let mut done = evaluate(&self.values);
+        allowance: &mut Allowance,
+        input: Input<'_>,
+        evaluate: impl Fn(Input<'_>, &Work) -> T + Clone + Send + 'static,
+    ) -> Result<T, Error> {
+        let mut done = allowance.evaluate(a.cx, input, evaluate.clone()).await?;
         for _ in 1..MAX_ROUNDS {
-            let asked = std::mem::take(&mut *self.known.asked.lock());
-            if asked.is_empty() {
+            if !self.answer(a).await {
                 break;
             }
-            for (subject, action) in asked {
-                let decision = answer(a, &subject, &action).await;
-                self.known.answered.lock().push((subject, action, decision));
-            }
-            done = evaluate(&self.values);
+            done = allowance.evaluate(a.cx, input, evaluate.clone()).await?;
         }
-        done
+        Ok(done)
     }
 }
 

@@ -66,7 +66,27 @@ where
 /// Cost of scanning one object, in equivalent bytes.
 const SCAN_BYTES: usize = 2;
 
+/// The work of expressions that a request does on the thread that serves it, in units of their cost: a few milliseconds.
+pub(crate) const HERE: u64 = 100_000;
+
+/// Computes what would hold up other requests on this thread. For a request that does not run apart itself ([`Cx::holds_turn`]).
+///
+/// # Errors
+/// 429 if there is no turn for it.
+pub(crate) async fn compute<T: Send + 'static>(
+    cx: &Cx,
+    compute: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Error> {
+    let work = async move { Ok(compute()) };
+    run(&cx.tenant.shared, Share::of(&cx.user), cx.flow, HeldTurn::default(), work).await
+}
+
 impl Cx {
+    /// Whether the request has a permit for large work, and runs on a thread for it.
+    pub(crate) fn holds_turn(&self) -> bool {
+        self.turn.lock().is_some()
+    }
+
     /// Whether the body is large enough to run the request apart.
     pub(crate) fn is_large(&self) -> bool {
         let limit = self.tenant.options().limits.large_bytes;

@@ -19,7 +19,7 @@ use crate::{
     tenant::Shared,
 };
 
-pub(crate) use apart::run;
+pub(crate) use apart::{HERE, compute, run};
 pub(crate) use body::{RequestBody, read};
 
 /// A request in flight.

@@ -15,7 +15,7 @@ use k1s_schema::{CustomKind, CustomVersion, Structural, conversion::ReviewVersio
 use serde_json::Value;
 use tokio::sync::watch;
 
-use super::{Resource, RuleClock, Source, Subresource};
+use super::{Resource, RuleRun, Source, Subresource};
 use crate::{cache::Fields, objectmeta::meta_text, request::Verb, stored::Stored, webhook::ClientConfig};
 
 fn text(value: &Value) -> &str {
@@ -420,34 +420,34 @@ impl CustomResource {
         }
     }
 
-    pub(crate) fn validate(&self, new: At<'_, '_>, old: Option<At<'_, '_>>, clock: &RuleClock<'_>) {
+    pub(crate) fn validate(&self, new: At<'_, '_>, old: Option<At<'_, '_>>, run: &RuleRun<'_>) {
         let check_scale = || {
-            self.start(clock);
+            self.start(run);
             if let Some(scale) = self.scale() {
                 scale.validate(new, true);
             }
         };
         match self.schema() {
-            Some(schema) => schema.validate_with(new, old, check_scale),
+            Some(schema) => schema.validate_with(new, old, run.work(), check_scale),
             None => check_scale(),
         }
     }
 
-    fn start(&self, clock: &RuleClock<'_>) {
+    fn start(&self, run: &RuleRun<'_>) {
         if self.schema().is_some_and(Structural::evaluates_rules) {
-            clock.start();
+            run.start();
         }
     }
 
-    pub(crate) fn validate_status(&self, new: At<'_, '_>, old: At<'_, '_>, clock: &RuleClock<'_>) {
+    pub(crate) fn validate_status(&self, new: At<'_, '_>, old: At<'_, '_>, run: &RuleRun<'_>) {
         let check_scale = || {
-            self.start(clock);
+            self.start(run);
             if let Some(scale) = self.scale() {
                 scale.validate(new, false);
             }
         };
         match self.schema() {
-            Some(schema) => schema.validate_status_with(new, Some(old), check_scale),
+            Some(schema) => schema.validate_status_with(new, Some(old), run.work(), check_scale),
             None => check_scale(),
         }
     }

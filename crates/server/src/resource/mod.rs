@@ -1,7 +1,7 @@
 //! A served resource: one version of one kind, built-in or custom, with everything the handlers need.
 
 mod custom;
-mod rule_clock;
+mod rule_run;
 
 use std::sync::{Arc, OnceLock};
 
@@ -29,7 +29,7 @@ use crate::{
 };
 
 pub(crate) use custom::{CustomResource, Malformed, compile, no_kind};
-pub(crate) use rule_clock::RuleClock;
+pub(crate) use rule_run::RuleRun;
 
 /// One version of one kind.
 #[derive(Debug)]
@@ -486,26 +486,26 @@ impl Resource {
     }
 
     /// Validates a new object.
-    pub(crate) fn validate_create(&self, object: At<'_, '_>, clock: &RuleClock<'_>) {
+    pub(crate) fn validate_create(&self, object: At<'_, '_>, run: &RuleRun<'_>) {
         match &self.source {
             Source::BuiltIn(built_in) => (built_in.rules.validate)(object),
-            Source::Custom(custom) => custom.validate(object, None, clock),
+            Source::Custom(custom) => custom.validate(object, None, run),
         }
     }
 
     /// Validates an update.
-    pub(crate) fn validate_update(&self, new: At<'_, '_>, old: At<'_, '_>, clock: &RuleClock<'_>) {
+    pub(crate) fn validate_update(&self, new: At<'_, '_>, old: At<'_, '_>, run: &RuleRun<'_>) {
         match &self.source {
             Source::BuiltIn(built_in) => (built_in.rules.validate_update)(new, old),
-            Source::Custom(custom) => custom.validate(new, Some(old), clock),
+            Source::Custom(custom) => custom.validate(new, Some(old), run),
         }
     }
 
     /// Validates an update of the status.
-    pub(crate) fn validate_status(&self, new: At<'_, '_>, old: At<'_, '_>, clock: &RuleClock<'_>) {
+    pub(crate) fn validate_status(&self, new: At<'_, '_>, old: At<'_, '_>, run: &RuleRun<'_>) {
         match &self.source {
             Source::BuiltIn(built_in) => (built_in.rules.validate_status)(new, old),
-            Source::Custom(custom) => custom.validate_status(new, old, clock),
+            Source::Custom(custom) => custom.validate_status(new, old, run),
         }
     }
 

@@ -218,3 +218,73 @@ async fn the_mark_of_quotas_is_deleted_with_its_namespace() {
     one.call("PUT", &format!("{NAMESPACES}/a/finalize"), gone).await;
     assert_eq!(spy.range(Range::prefix("/default/k1s/quotas/")).await.unwrap().entries, []);
 }
+
+#[tokio::test]
+async fn webhooks_and_policies_read_no_namespace_and_see_its_labels() {
+    const ADMISSION: &str = "/apis/admissionregistration.k8s.io/v1";
+    let spy = Spy::new();
+    let [client, other] = servers(&spy).await;
+    namespace(&client, "a").await;
+    let of_kind = |kind: &str, mut object: Value| {
+        object["apiVersion"] = "admissionregistration.k8s.io/v1".into();
+        object["kind"] = kind.into();
+        object["metadata"] = json!({"name": "x"});
+        object
+    };
+    let rules = json!([{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["configmaps"]}]);
+    let selector = |value: &str| json!({"matchLabels": {"called": value}});
+    let hook = json!({"name": "x.k1s.dev", "sideEffects": "None", "admissionReviewVersions": ["v1"], "rules": rules,
+        "clientConfig": {"url": "https://127.0.0.1:1"}, "namespaceSelector": selector("yes")});
+    for kind in ["MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"] {
+        let path = format!("{ADMISSION}/{}s", kind.to_lowercase());
+        client.post(&path, of_kind(kind, json!({"webhooks": [hook]}))).await;
+    }
+    let spec = json!({"matchConstraints": {"resourceRules": rules,
+            "namespaceSelector": {"matchExpressions": [{"key": "called", "operator": "NotIn", "values": ["yes"]}]}},
+        "validations": [{"expression": "!has(namespaceObject.metadata.labels.full)"}]});
+    client
+        .post(
+            &format!("{ADMISSION}/validatingadmissionpolicies"),
+            of_kind("ValidatingAdmissionPolicy", json!({"spec": spec})),
+        )
+        .await;
+    let spec = json!({"policyName": "x", "validationActions": ["Deny"]});
+    client
+        .post(
+            &format!("{ADMISSION}/validatingadmissionpolicybindings"),
+            of_kind("ValidatingAdmissionPolicyBinding", json!({"spec": spec})),
+        )
+        .await;
+    let mut cost = Vec::new();
+    for number in 0..4 {
+        let before = spy.calls();
+        client.post(&of("a", "configmaps"), config_map(&format!("m{number}"))).await;
+        let after = spy.calls();
+        cost.push((after.0 - before.0, after.1 - before.1));
+    }
+    assert_eq!(cost[1..], [(0, 1); 3], "{cost:?}");
+    // What this server has written counts at once.
+    let label = |name: &str, value: Value| json!({"metadata": {"labels": {name: value}}});
+    let attempt = async |name: &str| client.call("POST", &of("a", "configmaps"), config_map(name)).await.0;
+    for round in 0..3 {
+        client.call("PATCH", &format!("{NAMESPACES}/a"), label("full", json!("yes"))).await;
+        assert_eq!(attempt("refused").await, 422);
+        client.call("PATCH", &format!("{NAMESPACES}/a"), label("full", Value::Null)).await;
+        assert_eq!(attempt(&format!("n{round}")).await, 201);
+        client.call("PATCH", &format!("{NAMESPACES}/a"), label("called", json!("yes"))).await;
+        assert_eq!(attempt("failed").await, 500);
+        client.call("PATCH", &format!("{NAMESPACES}/a"), label("called", Value::Null)).await;
+    }
+    // What another one has written, soon after; and a namespace that is new counts at once.
+    other.call("PATCH", &format!("{NAMESPACES}/a"), label("full", json!("yes"))).await;
+    let mut number = 0;
+    common::eventually("the other server's labels count", || {
+        number += 1;
+        let name = format!("o{number}");
+        let attempt = &attempt;
+        async move { attempt(&name).await == 422 }
+    })
+    .await;
+    other.post(NAMESPACES, json!({"metadata": {"name": "b", "labels": {"full": "yes"}}})).await;
+    assert_eq!(client.call("POST", &of("b", "configmaps"), config_map("m")).await.0, 422);
+}

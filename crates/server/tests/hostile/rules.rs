@@ -1,14 +1,20 @@
 //! Definitions with many rules in CEL, and rules that would cost too much.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::{
+    sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
+};
 
+use futures_util::future::join_all;
 use serde_json::{Value, json};
 
-use crate::common::{client, server};
+use crate::common::{Client, client, server};
 
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 const GROUPS: usize = 20;
 const KINDS: usize = 50;
+/// No hostile request takes so long, even on a busy machine and without optimizations.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 fn definition(group: &str, kind: &str, rules: &[Value]) -> Value {
     let plural = format!("{}s", kind.to_lowercase());
@@ -20,13 +26,36 @@ fn definition(group: &str, kind: &str, rules: &[Value]) -> Value {
                     "n": {"type": "integer"}, "l": {"type": "array", "items": {"type": "string"}}}}}}}}]}})
 }
 
+/// Resident memory of this process in bytes.
+fn resident() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
+    let pages = status.split(' ').nth(1).and_then(|pages| pages.parse::<u64>().ok()).unwrap_or_default();
+    pages * 4096
+}
+
+/// Runs requests of somebody else until others are done. Returns how many there were, and how long the slowest took.
+async fn serve_until(client: &Client, done: &AtomicBool) -> (u64, Duration) {
+    let (mut served, mut slowest) = (0, Duration::ZERO);
+    while !done.load(Ordering::SeqCst) {
+        let body =
+            json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": format!("c{served}")}});
+        let began = client.env.now();
+        client.post("/api/v1/namespaces/kube-public/configmaps", body).await;
+        slowest = slowest.max(client.env.now() - began);
+        served += 1;
+        client.env.yield_now().await;
+    }
+    (served, slowest)
+}
+
 #[tokio::test]
 async fn others_are_served_while_a_thousand_definitions_with_rules_are_written() {
     let client = client(&server().await);
     let rules: Vec<Value> = (0..10)
         .map(|number| json!({"rule": format!("self.n != {number}"), "message": format!("not {number}")}))
         .collect();
-    let (done, served) = (AtomicBool::new(false), AtomicU64::new(0));
+    let before = resident();
+    let done = AtomicBool::new(false);
     let write = async {
         for group in 0..GROUPS {
             for kind in 0..KINDS {
@@ -34,30 +63,117 @@ async fn others_are_served_while_a_thousand_definitions_with_rules_are_written()
                 client.post(DEFINITIONS, body).await;
             }
         }
-        done.store(true, Ordering::SeqCst);
-    };
-    let others = async {
-        while !done.load(Ordering::SeqCst) {
-            let name = format!("c{}", served.fetch_add(1, Ordering::SeqCst));
-            let body = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}});
-            client.post("/api/v1/namespaces/default/configmaps", body).await;
-            client.env.yield_now().await;
+        // Each is established, refuses an object that its rules do not allow, and takes another.
+        let list = client.get(DEFINITIONS).await;
+        for definition in list["items"].as_array().unwrap() {
+            let conditions = definition["status"]["conditions"].as_array().unwrap();
+            let established = |one: &Value| one["type"] == "Established" && one["status"] == "True";
+            assert!(conditions.iter().any(established), "{definition}");
+            let (group, names) =
+                (definition["spec"]["group"].as_str().unwrap(), &definition["spec"]["names"]);
+            let path = format!("/apis/{group}/v1/namespaces/default/{}", names["plural"].as_str().unwrap());
+            let object = |n: u64| {
+                json!({"apiVersion": format!("{group}/v1"), "kind": names["kind"],
+                    "metadata": {"name": "a"}, "spec": {"n": n}})
+            };
+            let (code, body) = client.call("POST", &path, object(7)).await;
+            assert_eq!(
+                (code, &body["details"]["causes"][0]["message"]),
+                (422, &json!("Invalid value: not 7"))
+            );
+            client.post(&path, object(10)).await;
         }
+        done.store(true, Ordering::SeqCst);
+        list["items"].as_array().unwrap().len()
     };
-    tokio::join!(write, others);
+    let (written, (served, slowest)) = tokio::join!(write, serve_until(&client, &done));
+    assert_eq!(written, GROUPS * KINDS);
     // No definition held up another client for long: there was a request between most of them.
-    let served = served.load(Ordering::SeqCst);
     assert!(served * 2 > (GROUPS * KINDS) as u64, "{served} requests were served meanwhile");
-    for group in 0..GROUPS {
-        let path = format!("/apis/g{group}.example.com/v1/namespaces/default/kind{}s", KINDS - 1);
-        let object = |n: u64| {
-            json!({"apiVersion": format!("g{group}.example.com/v1"), "kind": format!("Kind{}", KINDS - 1),
-                "metadata": {"name": "a"}, "spec": {"n": n}})
-        };
-        let (code, body) = client.call("POST", &path, object(7)).await;
-        assert_eq!((code, &body["details"]["causes"][0]["message"]), (422, &json!("Invalid value: not 7")));
-        client.post(&path, object(10)).await;
+    assert!(slowest < PATIENCE, "another request took {slowest:?}");
+    let grown = resident().saturating_sub(before) >> 20;
+    assert!(grown < 600, "the server has grown by {grown} MiB");
+}
+
+/// A value with two to the power of `times` parts, which costs little to make and to compare by upstream's count.
+fn doubled(times: usize) -> String {
+    format!("[dyn([1])]{}[0]", ".map(x, dyn([x, x]))".repeat(times))
+}
+
+#[tokio::test]
+async fn many_rules_over_a_long_list_share_one_bound() {
+    let client = client(&server().await);
+    let mut body = definition("many.example.com", "Many", &[]);
+    let rules: Vec<Value> = (0..50)
+        .map(|number| json!({"rule": format!("[{}].all(x, x == x) || self == '{number}'", doubled(14))}))
+        .collect();
+    let schema = &mut body["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"];
+    schema["properties"]["l"] = json!({"type": "array", "maxItems": 300,
+        "items": {"type": "string", "maxLength": 10, "x-kubernetes-validations": rules}});
+    client.post(DEFINITIONS, body).await;
+    let path = "/apis/many.example.com/v1/namespaces/default/manys";
+    let object = |items: usize| {
+        let list: Vec<String> = (0..items).map(|item| format!("i{item}")).collect();
+        json!({"apiVersion": "many.example.com/v1", "kind": "Many", "metadata": {"name": format!("m{items}")},
+            "spec": {"l": list}})
+    };
+    // Each evaluation compares 16,000 parts.
+    client.post(path, object(5)).await;
+    let done = AtomicBool::new(false);
+    let hostile = async {
+        let began = client.env.now();
+        let answers = join_all((0..4).map(|_| client.call("POST", path, object(300)))).await;
+        done.store(true, Ordering::SeqCst);
+        (answers, client.env.now() - began)
+    };
+    let ((answers, took), (served, slowest)) = tokio::join!(hostile, serve_until(&client, &done));
+    for (code, body) in answers {
+        assert_eq!(code, 422, "{body}");
+        let message = body["message"].as_str().unwrap();
+        let spent =
+            "validation failed due to running out of cost budget, no further validation rules will be run";
+        assert!(message.contains(spent), "{message}");
     }
+    assert!(took < PATIENCE, "the hostile requests took {took:?}");
+    assert!(served > 3, "{served} requests were served meanwhile");
+    assert!(slowest < PATIENCE / 4, "another request took {slowest:?}");
+}
+
+#[tokio::test]
+async fn the_policies_of_a_request_share_one_bound() {
+    const POLICIES: usize = 100;
+    let client = client(&server().await);
+    let admission = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolic";
+    for number in 0..POLICIES {
+        let name = format!("p{number:03}");
+        let rules = [
+            json!({"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["secrets"]}),
+        ];
+        let object = |kind: &str, spec: Value| json!({"apiVersion": "admissionregistration.k8s.io/v1", "kind": kind, "metadata": {"name": name}, "spec": spec});
+        // It ignores failures, but not that nothing more is evaluated.
+        let spec = json!({"failurePolicy": "Ignore", "matchConstraints": {"resourceRules": rules},
+            "validations": [{"expression": format!("[{}].all(x, x == x)", doubled(20))}]});
+        client.post(&format!("{admission}ies"), object("ValidatingAdmissionPolicy", spec)).await;
+        let spec = json!({"policyName": name, "validationActions": ["Deny"]});
+        client.post(&format!("{admission}ybindings"), object("ValidatingAdmissionPolicyBinding", spec)).await;
+    }
+    let secret = |name: &str| json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}});
+    let done = AtomicBool::new(false);
+    let hostile = async {
+        let began = client.env.now();
+        let answer = client.call("POST", "/api/v1/namespaces/default/secrets", secret("s")).await;
+        done.store(true, Ordering::SeqCst);
+        (answer, client.env.now() - began)
+    };
+    let (((code, body), took), (served, slowest)) = tokio::join!(hostile, serve_until(&client, &done));
+    assert_eq!(code, 422, "{body}");
+    let message = body["message"].as_str().unwrap();
+    let denied = "denied request: validation failed due to running out of cost budget, no further validation rules will be run";
+    assert!(message.starts_with("secrets \"s\" is forbidden: ValidatingAdmissionPolicy 'p"), "{message}");
+    assert!(message.ends_with(denied), "{message}");
+    assert!(took < PATIENCE, "the hostile request took {took:?}");
+    assert!(served > 3, "{served} requests were served meanwhile");
+    assert!(slowest < PATIENCE / 4, "another request took {slowest:?}");
 }
 
 #[tokio::test]

@@ -1,6 +1,6 @@
 //! `MutatingAdmissionPolicy`.
 
-use k1s_cel::{Value as CelValue, value::Object};
+use k1s_cel::{Value as CelValue, Work, value::Object};
 use serde_json::{Map, Value};
 
 use super::{POLICY_BUDGET, common, ignores_failures, items};
@@ -47,11 +47,11 @@ impl MutatingPolicy {
     }
 
     /// Whether a request matches the conditions; the error is for the client.
-    pub fn matches(&self, input: Input<'_>) -> Result<bool, String> {
+    pub fn matches(&self, input: Input<'_>, work: &Work) -> Result<bool, String> {
         if self.conditions.is_empty() {
             return Ok(true);
         }
-        let evaluator = Evaluator::new(&self.compiler, Input { namespace: &Value::Null, ..input });
+        let evaluator = Evaluator::new(&self.compiler, Input { namespace: &Value::Null, ..input }, work);
         match self.conditions.matches(&evaluator) {
             Matched::Yes => Ok(true),
             Matched::No => Ok(false),
@@ -71,11 +71,11 @@ impl MutatingPolicy {
     }
 
     /// Evaluates one mutation.
-    pub fn evaluate(&self, index: usize, input: Input<'_>) -> Result<Mutation, String> {
+    pub fn evaluate(&self, index: usize, input: Input<'_>, work: &Work) -> Result<Mutation, String> {
         let Some((expression, purpose)) = self.mutations.get(index) else {
             return Err("policy evaluator is nil".into());
         };
-        let evaluator = Evaluator::new(&self.compiler, input);
+        let evaluator = Evaluator::new(&self.compiler, input, work);
         let value = evaluator
             .evaluate(expression, &mut Budget::new(POLICY_BUDGET))
             .map_err(|failure| failure.to_string())?;

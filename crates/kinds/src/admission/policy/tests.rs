@@ -1,22 +1,24 @@
 //! Policies with the cases of upstream's validator tests.
 
+use k1s_cel::Work;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::expressions::Input;
+use crate::expressions::{Input, OUT_OF_BUDGET};
 
 fn outcome(spec: &Value, object: &Value, params: &Value) -> Outcome {
     let request =
         json!({"operation": "CREATE", "name": "x", "namespace": "ns", "userInfo": {"username": "alice"}});
     let namespace = json!({"metadata": {"name": "ns", "labels": {"env": "prod"}}});
-    ValidatingPolicy::compile(spec).evaluate(Input {
+    let input = Input {
         object,
         old_object: &Value::Null,
         request: &request,
         params,
         namespace: &namespace,
         authorizer: None,
-    })
+    };
+    ValidatingPolicy::compile(spec).evaluate(input, &Work::new(100_000_000))
 }
 
 /// The messages with which an object is denied.
@@ -157,4 +159,58 @@ fn the_budget_bounds_a_policy() {
             "expression '{expensive}' resulted in error: operation cancelled: actual cost limit exceeded"
         )]
     );
+}
+
+#[test]
+fn policies_of_a_request_share_a_bound() {
+    let list: Vec<Value> = (0..1000).map(Value::from).collect();
+    let object = json!({"items": list});
+    let nothing = Value::Null;
+    let input = Input {
+        object: &object,
+        old_object: &nothing,
+        request: &nothing,
+        params: &nothing,
+        namespace: &nothing,
+        authorizer: None,
+    };
+    // Variables count when they are evaluated, however they depend on each other.
+    let expensive = "object.items.map(x, x + 1).size()";
+    let mut variables = vec![json!({"name": "v0", "expression": expensive})];
+    for number in 1..30 {
+        let expression = format!("{expensive} + variables.v{}", number - 1);
+        variables.push(json!({"name": format!("v{number}"), "expression": expression}));
+    }
+    let spec = json!({"variables": variables, "validations": [{"expression": "variables.v29 > 0"}, {"expression": "false"}]});
+    let policy = ValidatingPolicy::compile(&spec);
+    let work = Work::new(800_000);
+    let evaluate =
+        || policy.evaluate(input, &work).denials.into_iter().map(|denial| denial.message).collect();
+    let denied: Vec<String> = evaluate();
+    assert_eq!(
+        (denied.as_slice(), work.is_exhausted()),
+        (&["failed expression: false".to_owned()][..], false)
+    );
+    let denied: Vec<String> = evaluate();
+    assert_eq!((denied.as_slice(), work.is_exhausted()), (&[OUT_OF_BUDGET.to_owned()][..], true));
+}
+
+#[test]
+fn variables_are_nested_as_deep_as_the_stack_allows() {
+    let deep = format!("{}1{}", "[".repeat(30), "]".repeat(30));
+    let mut variables = vec![json!({"name": "v0", "expression": deep})];
+    for number in 1..200 {
+        // Each is used in the depth of the next.
+        let (before, after) = ("[1].map(x, ".repeat(30), ")".repeat(30));
+        let expression = format!("{before}variables.v{}{after}", number - 1);
+        variables.push(json!({"name": format!("v{number}"), "expression": expression}));
+    }
+    let last = |number: usize| {
+        let spec = json!({"variables": variables[..=number],
+            "validations": [{"expression": format!("variables.v{number}.size() > 0")}]});
+        denied(&spec, &Value::Null)
+    };
+    assert_eq!(last(1), [""; 0]);
+    let [why] = last(199).try_into().unwrap();
+    assert!(why.ends_with("max recursion depth exceeded"), "{why}");
 }

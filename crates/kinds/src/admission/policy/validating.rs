@@ -1,6 +1,6 @@
 //! `ValidatingAdmissionPolicy`.
 
-use k1s_cel::Value as CelValue;
+use k1s_cel::{Value as CelValue, Work};
 use serde_json::Value;
 
 use super::{POLICY_BUDGET, common, ignores_failures, items, pairs};
@@ -85,12 +85,12 @@ impl ValidatingPolicy {
         ValidatingPolicy { compiler, conditions, validations, annotations, ignores_failures }
     }
 
-    /// Evaluates the policy.
-    pub fn evaluate(&self, input: Input<'_>) -> Outcome {
+    /// Evaluates the policy, within a bound on the work of all policies of the request.
+    pub fn evaluate(&self, input: Input<'_>, work: &Work) -> Outcome {
         let mut outcome = Outcome::default();
         if !self.conditions.is_empty() {
             // Match conditions have no namespace.
-            let evaluator = Evaluator::new(&self.compiler, Input { namespace: &Value::Null, ..input });
+            let evaluator = Evaluator::new(&self.compiler, Input { namespace: &Value::Null, ..input }, work);
             let matched = self.conditions.matches(&evaluator);
             outcome.conditions = Some(match &matched {
                 Matched::Yes => Ok(true),
@@ -106,7 +106,7 @@ impl ValidatingPolicy {
                 Matched::No | Matched::Failed(_) => return outcome,
             }
         }
-        let evaluator = Evaluator::new(&self.compiler, input);
+        let evaluator = Evaluator::new(&self.compiler, input, work);
         if let Err(why) = self.validate(&evaluator, &mut outcome.denials) {
             // Nothing counts once the budget is exhausted.
             outcome.denials.clear();

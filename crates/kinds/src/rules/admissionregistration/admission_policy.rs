@@ -17,6 +17,9 @@ use k1s_object::meta::validate_conditions as conditions;
 use k1s_object::{field::At, names};
 use serde_json::{Value, json};
 
+/// Maximum number of variables of a policy. Upstream has no limit, but each is declared for all that follow it.
+const MAX_VARIABLES: usize = 256;
+
 const REASONS: [&str; 3] = ["Forbidden", "Invalid", "RequestEntityTooLarge"];
 
 pub(super) fn default_policy(policy: &mut Value) {
@@ -76,7 +79,12 @@ fn common(spec: At<'_, '_>, old: Option<At<'_, '_>>, mutating: bool) -> Compiler
         true => Compiler::of_policy(scope),
         false => Compiler::new(scope),
     };
-    for variable in spec.get("variables").items() {
+    let variables = spec.get("variables");
+    if variables.len() > MAX_VARIABLES {
+        variables.too_many(MAX_VARIABLES);
+        return compiler;
+    }
+    for variable in variables.items() {
         let (name, expression) = (variable.get("name"), variable.get("expression"));
         if name.text().trim().is_empty() {
             name.required("name is not specified");

@@ -251,6 +251,20 @@ mod tests {
     }
 
     #[test]
+    fn a_policy_has_a_limited_number_of_variables() {
+        let spec = |count: usize| {
+            let variables: Vec<Value> =
+                (0..count).map(|number| json!({"name": format!("v{number}"), "expression": "1"})).collect();
+            json!({"variables": variables, "validations": [{"expression": "true"}]})
+        };
+        assert_eq!(on_create(&VALIDATING_POLICY, policy(spec(256))), [""; 0]);
+        assert_eq!(
+            on_create(&VALIDATING_POLICY, policy(spec(257))),
+            ["spec.variables: Too many: 257: must have at most 256 items"]
+        );
+    }
+
+    #[test]
     fn expressions_may_name_what_they_are_evaluated_with() {
         let mut object = policy(json!({
             "matchConditions": [{"name": "c", "expression": " variables.v "}],

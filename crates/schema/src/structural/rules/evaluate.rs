@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use k1s_cel::{EvalError, Value as Cel};
+use k1s_cel::{EvalError, Value as Cel, Work};
 use k1s_object::field::{ErrorKind, Errors, FieldError, Shown, quote};
 use serde_json::Value;
 
@@ -17,6 +17,9 @@ use crate::{
 
 /// What all rules of an object may cost together.
 pub(crate) const BUDGET: u64 = 10_000_000;
+
+/// What they may cost and work together: as much again for what upstream's costs do not count.
+pub const WORK: u64 = 2 * BUDGET;
 
 /// Maximum length of the message that an expression gives.
 const MAX_MESSAGE: usize = 5 * 1024;
@@ -35,10 +38,12 @@ pub(crate) struct Found {
 }
 
 /// A run over one object.
-struct Run {
+struct Run<'w> {
     found: Found,
     /// What remains of the budget.
     budget: u64,
+    /// A bound on the rest of the work, which is exhausted like the budget.
+    work: &'w Work,
 }
 
 /// The rules that follow are not evaluated.
@@ -54,9 +59,9 @@ impl Validator {
         old: Option<&Value>,
         ratchet: bool,
         path: &str,
-        budget: u64,
+        (budget, work): (u64, &Work),
     ) -> Found {
-        let mut run = Run { found: Found::default(), budget };
+        let mut run = Run { found: Found::default(), budget, work };
         let pair = old.filter(|_| ratchet).map(|old| Pair::new(schema, value, old));
         let correlation = Correlation { current: pair.as_ref(), nearest: None };
         let finished = run.node(self, schema, value, old, correlation, &mut path.to_owned());
@@ -65,7 +70,7 @@ impl Validator {
     }
 }
 
-impl Run {
+impl Run<'_> {
     fn node(
         &mut self,
         validator: &Validator,
@@ -199,8 +204,8 @@ impl Run {
         if compiled.uses_old_self && scope.old.is_none() && !rule.optional_old_self {
             return Ok(());
         }
-        let (result, cost) = scope.evaluate(program, rule.optional_old_self);
-        let Some(remaining) = self.budget.checked_sub(cost) else {
+        let (result, cost) = scope.evaluate(program, rule.optional_old_self, self.work);
+        let Some(remaining) = self.spend(cost) else {
             self.invalid(path, schema, SPENT);
             return Err(Stop);
         };
@@ -230,6 +235,11 @@ impl Run {
             }
             Ok(_) => self.failed(rule, compiled, schema, scope, correlation, path),
         }
+    }
+
+    /// What remains of the budget after an evaluation; `None` if it is exhausted.
+    fn spend(&self, cost: u64) -> Option<u64> {
+        self.budget.checked_sub(cost).filter(|_| !self.work.is_exhausted())
     }
 
     /// Reports a rule that does not hold.
@@ -296,8 +306,8 @@ impl Run {
         scope: &Scope<'_>,
     ) -> Result<Option<String>, String> {
         // As upstream, `oldSelf` is not an optional here, even if it is one in the rule.
-        let (result, cost) = scope.evaluate(program, false);
-        let Some(remaining) = self.budget.checked_sub(cost) else {
+        let (result, cost) = scope.evaluate(program, false, self.work);
+        let Some(remaining) = self.spend(cost) else {
             return Err(
                 "messageExpression evaluation failed due to running out of cost budget, no further validation rules will be run"
                     .to_owned(),
@@ -333,8 +343,13 @@ struct Scope<'v> {
 }
 
 impl<'v> Scope<'v> {
-    fn evaluate(&self, program: &'v Expression, optional: bool) -> (Result<Cel<'v>, EvalError>, u64) {
-        program.evaluate(self.decl, self.value, self.old, self.uses_old && optional)
+    fn evaluate(
+        &self,
+        program: &'v Expression,
+        optional: bool,
+        work: &Work,
+    ) -> (Result<Cel<'v>, EvalError>, u64) {
+        program.evaluate(self.decl, self.value, self.old, self.uses_old && optional, work)
     }
 }
 

@@ -13,6 +13,7 @@ use serde_json::Value;
 
 pub(crate) use decl::decl_type;
 pub(crate) use evaluate::BUDGET;
+pub use evaluate::WORK;
 pub(crate) use program::{Compiled, Expression, RuleError, compile};
 
 use super::{Structural, Type};

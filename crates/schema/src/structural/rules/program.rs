@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use k1s_cel::{DeclType, Env, EvalError, Program, Type, Value as Cel, Variables};
+use k1s_cel::{DeclType, Env, EvalError, Program, Type, Value as Cel, Variables, Work};
 use serde_json::Value;
 
 use super::Rule;
@@ -33,8 +33,10 @@ impl Expression {
         value: &'v Value,
         old: Option<&'v Value>,
         optional: bool,
+        work: &Work,
     ) -> (Result<Cel<'v>, EvalError>, u64) {
-        let evaluation = self.program.evaluate(&Scope { decl, value, old, optional }, MAX_CALL_COST);
+        let scope = Scope { decl, value, old, optional };
+        let evaluation = self.program.evaluate_within(&scope, MAX_CALL_COST, work);
         (evaluation.result, evaluation.cost)
     }
 }

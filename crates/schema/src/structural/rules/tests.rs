@@ -1,6 +1,7 @@
 //! Upstream's cases: schemas, objects, and what kube-apiserver finds in them and what that costs, recorded from the
 //! tests of apiextensions-apiserver 0.37.
 
+use k1s_cel::Work;
 use k1s_object::field::ErrorKind;
 use serde_json::{Value, json};
 
@@ -60,7 +61,8 @@ fn evaluated_otherwise(group: &Value, case: &Value, schema: &Structural) -> Opti
     let ratchet = group["ratchet"].as_bool().unwrap();
     let (mut errors, remaining) = match Validator::new(schema, root) {
         Some(validator) => {
-            let found = validator.validate(schema, &group["obj"], old, ratchet, path, budget);
+            let found =
+                validator.validate(schema, &group["obj"], old, ratchet, path, (budget, &Work::new(WORK)));
             let errors = found.errors.into_vec();
             (
                 errors.iter().map(|error| format!("{} {error}", go_kind(error.kind))).collect::<Vec<_>>(),

@@ -7,14 +7,15 @@ mod validate;
 
 use std::sync::Arc;
 
-use k1s_kinds::expressions::{Authorizers, Input};
+use k1s_cel::Work;
+use k1s_kinds::expressions::Input;
 use k1s_object::Status;
 use serde_json::Value;
 
 pub(super) use mutate::{State, mutate};
 pub(super) use validate::validate;
 
-use super::{Admission, Attributes, kind, questions::Questions, webhooks};
+use super::{Admission, Allowance, Attributes, namespace_of, questions::Questions, webhooks};
 use crate::{
     errors::Error,
     hooks::{Binding, Criteria, Matches, Request},
@@ -66,11 +67,7 @@ async fn namespace_object(a: &Attributes<'_>) -> Result<Value, Error> {
     if a.namespace.is_empty() || a.is("", "Namespace") {
         return Ok(Value::Null);
     }
-    let tenant = &a.cx.tenant;
-    let namespaces = kind(tenant, "", "v1", "namespaces")?;
-    let Some(stored) = tenant.get(&tenant.key(&namespaces, "", &a.namespace)).await? else {
-        return Err(Error::not_found("", "namespaces", &a.namespace));
-    };
+    let (namespaces, stored) = namespace_of(a).await?;
     let mut object = namespaces.read(&stored).map_err(|why| namespaces.unreadable(&a.namespace, &why))?;
     // Policies see what is declared, which is less than the object.
     if let Some(metadata) = object["metadata"].as_object_mut() {
@@ -94,24 +91,23 @@ impl Seen {
     }
 
     /// Evaluates expressions with an object and parameters.
-    async fn evaluate<T>(
+    async fn evaluate<T: Send + 'static>(
         &self,
         a: &Attributes<'_>,
+        allowance: &mut Allowance,
         [object, old]: [Option<&Value>; 2],
         params: &Value,
-        mut evaluate: impl FnMut(Input<'_>) -> T,
-    ) -> T {
-        let run = |authorizers: &Authorizers| {
-            evaluate(Input {
-                object: object.unwrap_or(&Value::Null),
-                old_object: old.unwrap_or(&Value::Null),
-                request: &self.request,
-                params,
-                namespace: &self.namespace,
-                authorizer: Some(authorizers),
-            })
+        evaluate: impl Fn(Input<'_>, &Work) -> T + Clone + Send + 'static,
+    ) -> Result<T, Error> {
+        let input = Input {
+            object: object.unwrap_or(&Value::Null),
+            old_object: old.unwrap_or(&Value::Null),
+            request: &self.request,
+            params,
+            namespace: &self.namespace,
+            authorizer: Some(self.questions.values()),
         };
-        self.questions.evaluate(a, run).await
+        self.questions.evaluate(a, allowance, input, evaluate).await
     }
 }
 

@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
+use k1s_cel::Work;
 use k1s_kinds::{
     admission::policy::{MutatingPolicy, Mutation},
-    expressions::Input,
+    expressions::{Input, OUT_OF_BUDGET},
 };
 use k1s_object::{Status, field::quote, status::Cause};
 use serde_json::Value;
 
-use super::{SeenVersions, forbidden, is_bound, matched, message, params, patch};
+use super::{Allowance, SeenVersions, forbidden, is_bound, matched, message, params, patch};
 use crate::{
     admission::{Admission, Attributes, webhooks::Views},
     errors::Error,
@@ -44,7 +45,7 @@ impl State {
 
 /// A policy to evaluate with a parameter.
 struct Invocation<'p> {
-    policy: &'p Policy<MutatingPolicy>,
+    policy: &'p Arc<Policy<MutatingPolicy>>,
     binding: &'p str,
     /// The version that the policy matches.
     resource: Arc<Resource>,
@@ -63,6 +64,11 @@ impl Invocation<'_> {
 struct Failures(Vec<(String, &'static str)>);
 
 impl Failures {
+    /// Unlike its own budget, that of the request is not the policy's to ignore.
+    fn exhausted(&mut self, one: &Invocation<'_>) {
+        self.0.push((denied(one.policy, Some(one.binding), OUT_OF_BUDGET), "Invalid"));
+    }
+
     fn add(
         &mut self,
         policy: &Policy<MutatingPolicy>,
@@ -74,13 +80,7 @@ impl Failures {
             tracing::warn!(policy = policy.name, binding, why, "a mutating policy failed, failing open");
             return;
         }
-        let message = match binding {
-            Some(binding) => {
-                format!("policy '{}' with binding '{binding}' denied request: {why}", policy.name)
-            }
-            None => format!("policy {} denied request: {why}", quote(&policy.name)),
-        };
-        self.0.push((message, reason));
+        self.0.push((denied(policy, binding, why), reason));
     }
 
     fn into_result(self, a: &Attributes<'_>, object: Option<&Value>) -> Result<(), Error> {
@@ -96,6 +96,13 @@ impl Failures {
             details.causes.extend(self.0.iter().map(cause));
         }
         Err(status.into())
+    }
+}
+
+fn denied(policy: &Policy<MutatingPolicy>, binding: Option<&str>, why: &str) -> String {
+    match binding {
+        Some(binding) => format!("policy '{}' with binding '{binding}' denied request: {why}", policy.name),
+        None => format!("policy {} denied request: {why}", quote(&policy.name)),
     }
 }
 
@@ -124,7 +131,13 @@ pub(in crate::admission) async fn mutate(
         if again && !admission.policies.due.contains(&key) {
             continue;
         }
-        match round.matches(a, one, object.as_deref(), old).await? {
+        admission.time_left()?;
+        let matched = round.matches((a, &mut admission.allowance), one, object.as_deref(), old).await?;
+        if admission.allowance.is_exhausted() {
+            failures.exhausted(one);
+            break;
+        }
+        match matched {
             Ok(true) => {}
             Ok(false) => continue,
             Err(why) => {
@@ -137,7 +150,11 @@ pub(in crate::admission) async fn mutate(
             for index in 0..one.policy.compiled().len() {
                 let env = a.cx.tenant.env();
                 let began = env.now();
-                let done = round.run(a, one, index, object, old).await?;
+                let done = round.run((a, &mut admission.allowance), one, index, object, old).await?;
+                if admission.allowance.is_exhausted() {
+                    failures.exhausted(one);
+                    break;
+                }
                 let error = done.as_ref().err().map(String::as_str);
                 let names = [one.policy.name.as_str(), one.binding];
                 a.cx.tenant.shared.metrics.policies.mutation(names, error, env.now() - began);
@@ -171,7 +188,6 @@ async fn find<'p>(
 ) -> Vec<Invocation<'p>> {
     let mut found = Vec::new();
     for policy in &matches.mutating_policies {
-        let policy: &'p Policy<MutatingPolicy> = policy;
         let misconfigured = |why: String| format!("failed to configure policy: {why}");
         let resource = match matched(admission, matches, &policy.criteria, object, old).await {
             Ok(Some(resource)) => resource,
@@ -226,7 +242,7 @@ impl Round {
     /// Whether the match conditions of a policy hold.
     async fn matches(
         &mut self,
-        a: &Attributes<'_>,
+        (a, allowance): (&Attributes<'_>, &mut Allowance),
         one: &Invocation<'_>,
         object: Option<&Value>,
         old: Option<&Value>,
@@ -236,14 +252,15 @@ impl Round {
         }
         let seen = self.seen.of(a, &one.resource).await?;
         let (object, old) = self.views.in_version(&one.resource);
-        let compiled = one.policy.compiled();
-        Ok(seen.evaluate(a, [object, old], &one.params, |input| compiled.matches(input)).await)
+        let policy = one.policy.clone();
+        let matches = move |input: Input<'_>, work: &Work| policy.compiled().matches(input, work);
+        seen.evaluate(a, allowance, [object, old], &one.params, matches).await
     }
 
     /// Runs one mutation of a policy. Returns whether it has changed the object.
     async fn run(
         &mut self,
-        a: &Attributes<'_>,
+        (a, allowance): (&Attributes<'_>, &mut Allowance),
         one: &Invocation<'_>,
         index: usize,
         current: &mut Value,
@@ -255,9 +272,9 @@ impl Round {
         let seen = self.seen.of(a, &one.resource).await?;
         let (object, old) = self.views.in_version(&one.resource);
         let Some(object) = object else { return Ok(Ok(false)) };
-        let compiled = one.policy.compiled();
-        let evaluate = |input: Input<'_>| compiled.evaluate(index, input);
-        let mutation = seen.evaluate(a, [Some(object), old], &one.params, evaluate).await;
+        let policy = one.policy.clone();
+        let evaluate = move |input: Input<'_>, work: &Work| policy.compiled().evaluate(index, input, work);
+        let mutation = seen.evaluate(a, allowance, [Some(object), old], &one.params, evaluate).await?;
         let patched = match mutation {
             Ok(Mutation::Apply(config)) => patch::apply(a, &one.resource, object, config),
             Ok(Mutation::Patch(operations)) => patch::json(object, &operations),

@@ -1,8 +1,12 @@
 //! Validating policies.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use k1s_kinds::admission::policy::{Annotation, Denial, Outcome, ValidatingPolicy};
+use k1s_cel::Work;
+use k1s_kinds::{
+    admission::policy::{Annotation, Denial, Outcome, ValidatingPolicy},
+    expressions::{Input, OUT_OF_BUDGET},
+};
 use k1s_object::{Status, status::Cause};
 use serde_json::{Value, json};
 
@@ -28,7 +32,11 @@ pub(in crate::admission) async fn validate(
     let Some(matches) = admission.matches.clone() else { return Ok(()) };
     let mut checks = Checks::default();
     for policy in &matches.validating_policies {
+        admission.time_left()?;
         checks.policy(admission, &matches, policy, object, old).await?;
+        if admission.allowance.is_exhausted() {
+            break;
+        }
     }
     let a = &admission.attributes;
     if !checks.failures.is_empty() {
@@ -90,7 +98,7 @@ impl Checks {
         &mut self,
         admission: &mut Admission<'_>,
         matches: &Matches,
-        policy: &Policy<ValidatingPolicy>,
+        policy: &Arc<Policy<ValidatingPolicy>>,
         object: Option<&Value>,
         old: Option<&Value>,
     ) -> Result<(), Error> {
@@ -141,11 +149,19 @@ impl Checks {
             for params in &params {
                 let seen = self.seen.of(a, &resource).await?;
                 let (object, old) = self.views.in_version(&resource);
-                let compiled = policy.compiled();
+                let evaluated = policy.clone();
+                let evaluate =
+                    move |input: Input<'_>, work: &Work| evaluated.compiled().evaluate(input, work);
                 let env = a.cx.tenant.env();
                 let began = env.now();
-                let outcome = seen.evaluate(a, [object, old], params, |input| compiled.evaluate(input)).await;
+                let allowance = &mut admission.allowance;
+                let outcome = seen.evaluate(a, allowance, [object, old], params, evaluate).await?;
                 let took = env.now() - began;
+                if allowance.is_exhausted() {
+                    // Unlike its own budget, that of the request is not the policy's to ignore.
+                    self.deny(&policy.name, Some(&binding.name), OUT_OF_BUDGET, "");
+                    return Ok(());
+                }
                 self.settle(a, (policy, binding), outcome, took, &mut annotations);
             }
         }

@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use k1s_kinds::expressions::{Authorizers, Evaluator, Input, Matched};
+use k1s_cel::Work;
+use k1s_kinds::expressions::{Evaluator, Input, Matched};
 use k1s_object::{Status, selector::LabelSelector};
 use serde_json::Value;
 
 use super::Views;
 use crate::{
-    admission::{Admission, Attributes, kind, questions::Questions},
+    admission::{Admission, Attributes, namespace_of, questions::Questions},
     controllers,
     errors::Error,
     hooks::{self, GROUP, Match, Matches, Operation, Request},
@@ -63,7 +64,7 @@ pub(super) async fn is_called(
     if !selects(admission, [&hook.namespaces, &hook.objects], object, old).await? {
         return Ok(false);
     }
-    holds(&admission.attributes, (one, step), views, object, old).await
+    holds(admission, (one, step), views, object, old).await
 }
 
 /// A selector, or why it cannot be read.
@@ -134,42 +135,44 @@ async fn selects_namespace(
 }
 
 async fn namespace_labels(a: &Attributes<'_>) -> Result<Value, Error> {
-    let tenant = &a.cx.tenant;
-    let namespaces = kind(tenant, "", "v1", "namespaces")?;
-    let stored = tenant.get(&tenant.key(&namespaces, "", &a.namespace)).await?;
-    let Some(stored) = stored else {
-        return Err(Error::not_found("", "namespaces", &a.namespace));
-    };
+    let (namespaces, stored) = namespace_of(a).await?;
     let mut metadata = stored.metadata().map_err(|why| namespaces.unreadable(&a.namespace, &why))?;
     Ok(metadata["labels"].take())
 }
 
 /// Whether the `matchConditions` of a webhook hold.
 async fn holds(
-    a: &Attributes<'_>,
+    admission: &mut Admission<'_>,
     (one, step): (&Match, &'static str),
     views: &mut Views,
     object: Option<&Value>,
     old: Option<&Value>,
 ) -> Result<bool, Error> {
-    let Some((compiler, conditions)) = one.hook.conditions() else { return Ok(true) };
+    if one.hook.conditions().is_none() {
+        return Ok(true);
+    }
+    let a = &admission.attributes;
     views.show(a, &one.resource, object, old).await?;
     let (object, old) = views.in_version(&one.resource);
     let request = super::request(a, &one.resource);
-    let evaluate = |authorizers: &Authorizers| {
-        let input = Input {
-            object: object.unwrap_or(&Value::Null),
-            old_object: old.unwrap_or(&Value::Null),
-            request: &request,
-            params: &Value::Null,
-            namespace: &Value::Null,
-            authorizer: Some(authorizers),
-        };
-        conditions.matches(&Evaluator::new(compiler, input))
+    let questions = Questions::new(a);
+    let input = Input {
+        object: object.unwrap_or(&Value::Null),
+        old_object: old.unwrap_or(&Value::Null),
+        request: &request,
+        params: &Value::Null,
+        namespace: &Value::Null,
+        authorizer: Some(questions.values()),
+    };
+    let hook = one.hook.clone();
+    let evaluate = move |input: Input<'_>, work: &Work| match hook.conditions() {
+        Some((compiler, conditions)) => conditions.matches(&Evaluator::new(compiler, input, work)),
+        None => Matched::Yes,
     };
     let env = a.cx.tenant.env();
     let began = env.now();
-    let matched = Questions::new(a).evaluate(a, evaluate).await;
+    let allowance = &mut admission.allowance;
+    let matched = questions.evaluate(a, allowance, input, evaluate).await?;
     let held = match &matched {
         Matched::Yes => Held::Yes,
         Matched::No => Held::No,
@@ -180,7 +183,7 @@ async fn holds(
     match matched {
         Matched::Yes => Ok(true),
         Matched::No => Ok(false),
-        Matched::Failed(_) if one.hook.ignores_failure => Ok(false),
+        Matched::Failed(_) if one.hook.ignores_failure && !allowance.is_exhausted() => Ok(false),
         Matched::Failed(why) => {
             Err(Status::forbidden(&a.resource().group, &a.resource().plural, &a.name, why).into())
         }
