@@ -17,17 +17,14 @@ use rustls::{
     pki_types::{CertificateDer, PrivateKeyDer, ServerName, pem::PemObject as _},
 };
 use serde_json::Value;
-use tokio::sync::Semaphore;
 
-use super::{CallError, error, remote};
+use super::{CallError, error, large::LargeAnswers, remote};
 use crate::services::connect::{self, Connector};
 
 /// How long an idle connection is kept.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(90);
 /// Maximum idle connections.
 const MAX_IDLE: usize = 25;
-/// Maximum number of large answers that are held at once.
-const LARGE_ANSWERS: usize = 2;
 
 /// A client of one webhook.
 pub(crate) struct KubeconfigClient {
@@ -35,7 +32,7 @@ pub(crate) struct KubeconfigClient {
     /// The `Authorization` header.
     authorization: Option<HeaderValue>,
     client: HttpClient,
-    large: Arc<Semaphore>,
+    large: LargeAnswers,
 }
 
 impl std::fmt::Debug for KubeconfigClient {
@@ -134,7 +131,7 @@ impl KubeconfigClient {
             url: server,
             authorization: authorization(user, folder)?,
             client,
-            large: Arc::new(Semaphore::new(LARGE_ANSWERS)),
+            large: LargeAnswers::default(),
         })
     }
 
@@ -163,7 +160,7 @@ impl KubeconfigClient {
         };
         let response = answered.map_err(|error| CallError::post(&self.url, &connect::why(&error)))?;
         let (parts, body) = response.into_parts();
-        let (body, _large) = remote::collect(body, &self.url, &self.large).await?;
+        let (body, _large) = remote::collect(body, &self.url, (&self.large, "")).await?;
         error::check(parts.status, &body).map(|()| body)
     }
 }

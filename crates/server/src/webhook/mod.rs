@@ -4,21 +4,22 @@
 //! in the JSON, and what follows from an error, is the business of the callers.
 //!
 //! A call is bounded in every direction: in time by its timeout, in memory by [`MAX_ANSWER_BYTES`] and by the number of
-//! large answers that are held at once, in connections by a pool per configuration.
+//! large answers that are held at once, by all and by one tenant, in connections by a pool per configuration.
 
 mod endpoint;
 mod error;
 #[cfg(feature = "tls")]
 mod kubeconfig;
 #[cfg(feature = "tls")]
+mod large;
+#[cfg(feature = "tls")]
 mod remote;
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderValue, Request, header};
 use k1s_env::Env;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 pub(crate) use endpoint::{ClientConfig, ServiceReference};
 pub(crate) use error::CallError;
@@ -26,14 +27,12 @@ pub(crate) use error::CallError;
 pub(crate) use kubeconfig::KubeconfigClient;
 
 use self::endpoint::Endpoint;
+#[cfg(feature = "tls")]
+use self::large::{LargeAnswer, LargeAnswers};
 use crate::services::{ServiceOptions, ServicePort};
 
 /// Maximum size of an answer.
 pub(crate) const MAX_ANSWER_BYTES: usize = 16 << 20;
-/// Answers beyond this size are large.
-const LARGE_ANSWER_BYTES: usize = 1 << 20;
-/// Maximum number of large answers that are held at once; further ones wait, within their timeouts.
-const LARGE_ANSWERS: usize = 4;
 
 /// Calls webhooks on behalf of a server.
 pub(crate) struct Caller {
@@ -41,7 +40,8 @@ pub(crate) struct Caller {
     services: ServiceOptions,
     /// The tenant of the server's administrators.
     default_tenant: String,
-    large: Arc<Semaphore>,
+    #[cfg(feature = "tls")]
+    large: LargeAnswers,
     #[cfg(feature = "tls")]
     remote: remote::Remote,
 }
@@ -60,7 +60,8 @@ struct Place<'a> {
 pub(crate) struct Answer {
     pub(crate) body: Bytes,
     /// Held while a large answer is in memory.
-    _large: Option<OwnedSemaphorePermit>,
+    #[cfg(feature = "tls")]
+    _large: Option<LargeAnswer>,
 }
 
 impl Caller {
@@ -69,7 +70,8 @@ impl Caller {
             env: env.clone(),
             services: services.clone(),
             default_tenant: default_tenant.to_owned(),
-            large: Arc::new(Semaphore::new(LARGE_ANSWERS)),
+            #[cfg(feature = "tls")]
+            large: LargeAnswers::default(),
             #[cfg(feature = "tls")]
             remote: remote::Remote::default(),
         }
@@ -109,7 +111,11 @@ impl Caller {
             if body.len() > MAX_ANSWER_BYTES {
                 return Err(too_large());
             }
-            return error::check(parts.status, &body).map(|()| Answer { body, _large: None });
+            return error::check(parts.status, &body).map(|()| Answer {
+                body,
+                #[cfg(feature = "tls")]
+                _large: None,
+            });
         }
         let place = match &config.service {
             Some(service) => match self.address(tenant, service) {
@@ -121,7 +127,7 @@ impl Caller {
                 Place { address: None, guarded }
             }
         };
-        self.send_remote(config, endpoint, place, request(url, body)?, url).await
+        self.send_remote(tenant, config, endpoint, place, request(url, body)?, url).await
     }
 
     /// The configured address of a Service.
@@ -134,6 +140,7 @@ impl Caller {
     #[cfg(feature = "tls")]
     async fn send_remote(
         &self,
+        tenant: &str,
         config: &ClientConfig,
         endpoint: &Endpoint,
         place: Place<'_>,
@@ -143,20 +150,21 @@ impl Caller {
         let client = self.remote.client(config, endpoint, place)?;
         let response = remote::send(&client, request, url).await?;
         let (parts, body) = response.into_parts();
-        let (body, large) = remote::collect(body, url, &self.large).await?;
+        let (body, large) = remote::collect(body, url, (&self.large, tenant)).await?;
         error::check(parts.status, &body).map(|()| Answer { body, _large: large })
     }
 
     #[cfg(not(feature = "tls"))]
     async fn send_remote(
         &self,
+        _: &str,
         _: &ClientConfig,
         _: &Endpoint,
         place: Place<'_>,
         _: Request<Bytes>,
         url: &str,
     ) -> Result<Answer, CallError> {
-        let _ = (&self.large, LARGE_ANSWER_BYTES, place.address, place.guarded);
+        let _ = (place.address, place.guarded);
         Err(CallError::post(
             url,
             "this server is built without TLS, and can only call webhooks in its own process",

@@ -13,10 +13,12 @@ use hyper_util::{
 };
 use parking_lot::Mutex;
 use rustls::pki_types::ServerName;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::{
-    CallError, ClientConfig, LARGE_ANSWER_BYTES, MAX_ANSWER_BYTES, Place, endpoint::Endpoint, too_large,
+    CallError, ClientConfig, MAX_ANSWER_BYTES, Place,
+    endpoint::Endpoint,
+    large::{LARGE_ANSWER_BYTES, LargeAnswer, LargeAnswers},
+    too_large,
 };
 use crate::services::connect::{self, Connector, why};
 
@@ -107,8 +109,8 @@ fn is_cut_off(error: &hyper::Error) -> bool {
 pub(super) async fn collect(
     mut body: Incoming,
     url: &str,
-    large: &Arc<Semaphore>,
-) -> Result<(Bytes, Option<OwnedSemaphorePermit>), CallError> {
+    (large, tenant): (&LargeAnswers, &str),
+) -> Result<(Bytes, Option<LargeAnswer>), CallError> {
     let failed =
         |why: &dyn std::fmt::Display| CallError::Failed(format!("failed to read the answer of {url}: {why}"));
     if body.size_hint().lower() > MAX_ANSWER_BYTES as u64 {
@@ -125,7 +127,7 @@ pub(super) async fn collect(
             return Err(too_large());
         }
         if permit.is_none() && read.len() + data.len() > LARGE_ANSWER_BYTES {
-            permit = Some(large.clone().acquire_owned().await.map_err(|why| failed(&why))?);
+            permit = Some(large.take(tenant).await.map_err(|why| failed(&why))?);
         }
         read.extend_from_slice(&data);
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::{
-    common::{config_map, names},
+    common::{config_map, definition, names},
     world::{Mode, World, host, path},
 };
 
@@ -194,4 +194,45 @@ async fn a_webhook_that_cannot_be_reached_is_an_error_with_its_address() {
     let versions = json!({"spec": {"conversion": {"webhook": {"conversionReviewVersions": ["v2"]}}}});
     let (code, answer) = world.client.call("PATCH", crate::world::CRD, versions).await;
     assert_eq!(code, 422, "{answer}");
+}
+
+#[tokio::test]
+async fn a_failing_converter_ends_no_watch_that_does_not_need_it() {
+    const CONFIGMAPS: &str = "/api/v1/namespaces/default/configmaps";
+    let world = World::new().await;
+    world.fill(2).await;
+    let client = &world.client;
+    client.post("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition("things.dev")).await;
+    let things = "/apis/things.dev/v1/namespaces/default/things";
+    let thing =
+        |name: &str| json!({"apiVersion": "things.dev/v1", "kind": "Thing", "metadata": {"name": name}});
+    let storage = path("v1");
+    let mut watches = Vec::new();
+    for of in [CONFIGMAPS, things, &storage] {
+        let list = client.get(of).await;
+        let from = list["metadata"]["resourceVersion"].as_str().unwrap().to_owned();
+        watches.push((of, client.watch(&format!("{of}?resourceVersion={from}")).await));
+    }
+    let mut converted = client.watch(&path("v1beta1")).await;
+    assert_eq!(converted.event().await["type"], "ADDED");
+    assert_eq!(converted.event().await["type"], "ADDED");
+    for (round, mode) in [Mode::Fail("down"), Mode::Answer("<html>"), Mode::Hang].into_iter().enumerate() {
+        world.hook.set(mode.clone());
+        let name = format!("n{round}");
+        client.post(CONFIGMAPS, config_map(&name)).await;
+        client.post(things, thing(&name)).await;
+        client.post(&storage, host("v1", &name)).await;
+        for (of, watch) in &mut watches {
+            let (what, of_name, _) = watch.brief().await;
+            assert_eq!((&*what, &*of_name), ("ADDED", &*name), "{mode:?}: {of}");
+            // A list can be continued by a watch, meanwhile.
+            let list = client.get(of).await;
+            assert!(names(&list).contains(&name), "{mode:?}: {of}");
+            let from = list["metadata"]["resourceVersion"].as_str().unwrap();
+            drop(client.watch(&format!("{of}?resourceVersion={from}")).await);
+        }
+        if round == 0 {
+            assert_eq!(converted.event().await["type"], "ERROR");
+        }
+    }
 }

@@ -6,7 +6,10 @@
 mod common;
 
 mod failures;
+#[path = "../common/https.rs"]
+mod https;
 mod migration;
+mod remote;
 mod storage;
 mod verbs;
 mod views;

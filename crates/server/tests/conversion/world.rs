@@ -57,15 +57,10 @@ impl Hook {
     }
 
     async fn answer(self, request: Request<Bytes>) -> Response<Bytes> {
-        let mut review: Value = serde_json::from_slice(request.body()).unwrap();
-        let request = review["request"].take();
-        let desired = request["desiredAPIVersion"].as_str().unwrap().to_owned();
-        let objects = request["objects"].as_array().unwrap();
+        let review: Value = serde_json::from_slice(request.body()).unwrap();
         self.calls.fetch_add(1, Ordering::SeqCst);
-        self.objects.fetch_add(objects.len(), Ordering::SeqCst);
-        let converted: Vec<Value> = objects.iter().map(|object| convert(object, &desired)).collect();
-        let mut answer = json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "ConversionReview",
-            "response": {"uid": request["uid"], "result": {"status": "Success"}, "convertedObjects": converted}});
+        self.objects.fetch_add(review["request"]["objects"].as_array().unwrap().len(), Ordering::SeqCst);
+        let mut answer = convert_review(&review);
         let mode = self.mode.lock().clone();
         match mode {
             Mode::Convert => {}
@@ -78,6 +73,16 @@ impl Hook {
         }
         Response::new(answer.to_string().into())
     }
+}
+
+/// The answer of a converter that works.
+pub(crate) fn convert_review(review: &Value) -> Value {
+    let request = &review["request"];
+    let desired = request["desiredAPIVersion"].as_str().unwrap();
+    let objects = request["objects"].as_array().unwrap();
+    let converted: Vec<Value> = objects.iter().map(|object| convert(object, desired)).collect();
+    json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "ConversionReview",
+        "response": {"uid": request["uid"], "result": {"status": "Success"}, "convertedObjects": converted}})
 }
 
 /// v1 has `spec.host` and `spec.port`, v1beta1 has `spec.hostPort`, v1alpha1 has `spec.address`, a list of both.

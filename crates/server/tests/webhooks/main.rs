@@ -5,6 +5,8 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod failures;
+#[path = "../common/https.rs"]
+mod https;
 mod matching;
 mod mutating;
 mod remote;

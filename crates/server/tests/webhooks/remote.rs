@@ -1,148 +1,30 @@
 //! Webhooks over HTTPS, behind a server that does with connections what the test wants.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::{sync::atomic::Ordering, time::Duration};
 
 use k1s_server::Authority;
-use tokio::{
-    io::{AsyncReadExt as _, AsyncWriteExt as _},
-    net::{TcpListener, TcpStream},
-};
-use tokio_rustls::{
-    TlsAcceptor,
-    rustls::{
-        ServerConfig, crypto,
-        pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject as _},
-    },
-    server::TlsStream,
-};
+use tokio::net::TcpListener;
 
 use super::*;
+use crate::https::{Remote, Way};
 
-/// What a server does with a request.
-#[derive(Debug, Clone, Copy)]
-enum Way {
-    Allow,
-    Garbage,
-    WrongUid,
-    /// Never answers.
-    Hang,
-    /// Sends bytes until the connection breaks.
-    Flood,
-    /// Announces a gigabyte.
-    Announce,
-    /// Closes in the middle of an answer.
-    CloseMidway,
-    /// Closes instead of an answer.
-    Close,
+/// No hostile webhook holds up a request for so long, even on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Allows what it is asked.
+fn allowing(review: Value) -> Value {
+    json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview",
+        "response": {"uid": review["request"]["uid"], "allowed": true, "warnings": ["over HTTPS"]}})
 }
 
-struct Remote {
-    port: u16,
-    authority: Authority,
-    connections: Arc<AtomicUsize>,
-    sent: Arc<AtomicUsize>,
+async fn start(names: &[&str], way: Way) -> Remote {
+    Remote::start(names, way, allowing).await
 }
 
-impl Remote {
-    async fn start(names: &[&str], way: Way) -> Remote {
-        let authority = Authority::generate(Env::system().wall()).unwrap();
-        let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
-        let files = authority.issue(&names, Env::system().wall()).unwrap();
-        let chain: Vec<_> =
-            CertificateDer::pem_slice_iter(files.certificate.as_bytes()).collect::<Result<_, _>>().unwrap();
-        let key = PrivateKeyDer::from_pem_slice(files.key.as_bytes()).unwrap();
-        let config = ServerConfig::builder_with_provider(Arc::new(crypto::ring::default_provider()))
-            .with_safe_default_protocol_versions()
-            .unwrap()
-            .with_no_client_auth()
-            .with_single_cert(chain, key)
-            .unwrap();
-        let acceptor = TlsAcceptor::from(Arc::new(config));
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let port = listener.local_addr().unwrap().port();
-        let (connections, sent) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
-        let (counted, bytes) = (connections.clone(), sent.clone());
-        drop(Env::system().spawn("webhooks", async move {
-            loop {
-                let Ok((tcp, _)) = listener.accept().await else { return };
-                counted.fetch_add(1, Ordering::SeqCst);
-                let (acceptor, bytes) = (acceptor.clone(), bytes.clone());
-                drop(Env::system().spawn("webhook", async move {
-                    if let Ok(stream) = acceptor.accept(tcp).await {
-                        serve(stream, way, &bytes).await;
-                    }
-                }));
-            }
-        }));
-        Remote { port, authority, connections, sent }
-    }
-
-    /// A webhook at its address.
-    fn hook(&self, host: &str) -> Value {
-        json!({"name": "r.k1s.dev", "timeoutSeconds": 1, "clientConfig": {
-            "url": format!("https://{host}:{}/hook", self.port), "caBundle": BASE64_STANDARD.encode(self.authority.certificate())}})
-    }
-}
-
-/// Serves requests until the connection ends.
-async fn serve(mut stream: TlsStream<TcpStream>, way: Way, sent: &AtomicUsize) {
-    while let Some(body) = request(&mut stream).await {
-        let review: Value = serde_json::from_slice(&body).unwrap();
-        let uid = match way {
-            Way::WrongUid => json!("other"),
-            _ => review["request"]["uid"].clone(),
-        };
-        let answer = json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview",
-            "response": {"uid": uid, "allowed": true, "warnings": ["over HTTPS"]}});
-        let answer = match way {
-            Way::Garbage => "<html>".to_owned(),
-            _ => answer.to_string(),
-        };
-        let head = |length: usize| {
-            format!("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n")
-        };
-        match way {
-            Way::Hang => std::future::pending().await,
-            Way::Close => return,
-            Way::CloseMidway => {
-                let _ = stream.write_all(format!("{}{{\"kind\":", head(1000)).as_bytes()).await;
-                return;
-            }
-            Way::Announce => {
-                let _ = stream.write_all(head(1 << 30).as_bytes()).await;
-            }
-            Way::Flood => {
-                let _ = stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n").await;
-                let block = vec![b' '; 1 << 16];
-                while stream.write_all(&block).await.is_ok() {
-                    sent.fetch_add(block.len(), Ordering::SeqCst);
-                }
-                return;
-            }
-            Way::Allow | Way::Garbage | Way::WrongUid => {
-                let text = format!("{}{answer}", head(answer.len()));
-                if stream.write_all(text.as_bytes()).await.is_err() {
-                    return;
-                }
-            }
-        }
-    }
-}
-
-/// The body of the next request.
-async fn request(stream: &mut TlsStream<TcpStream>) -> Option<Vec<u8>> {
-    let mut read = Vec::new();
-    let mut byte = [0];
-    while !read.ends_with(b"\r\n\r\n") {
-        stream.read_exact(&mut byte).await.ok()?;
-        read.push(byte[0]);
-    }
-    let head = String::from_utf8(read).unwrap().to_lowercase();
-    assert!(head.starts_with("post /hook?timeout=1s http/1.1\r\n"), "{head}");
-    let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")).unwrap();
-    let mut body = vec![0; length.parse().unwrap()];
-    stream.read_exact(&mut body).await.ok()?;
-    Some(body)
+/// A webhook at its address.
+fn hook_at(remote: &Remote, host: &str) -> Value {
+    json!({"name": "r.k1s.dev", "timeoutSeconds": 1,
+        "clientConfig": {"url": remote.url(host), "caBundle": remote.bundle()}})
 }
 
 async fn attempt(stage: &Stage, name: &str) -> (u16, String) {
@@ -153,8 +35,8 @@ async fn attempt(stage: &Stage, name: &str) -> (u16, String) {
 #[tokio::test]
 async fn a_webhook_over_https_is_called_with_one_connection() {
     let stage = Stage::new().await;
-    let remote = Remote::start(&["127.0.0.1"], Way::Allow).await;
-    stage.register("Validating", "v", &[remote.hook("127.0.0.1")]).await;
+    let remote = start(&["127.0.0.1"], Way::Answer).await;
+    stage.register("Validating", "v", &[hook_at(&remote, "127.0.0.1")]).await;
     for i in 0..5 {
         let body = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": format!("c{i}")}});
         let answer = stage.send("POST", CONFIGMAPS, &body).await;
@@ -171,9 +53,9 @@ async fn a_webhook_over_https_is_called_with_one_connection() {
 #[tokio::test]
 async fn only_the_authority_of_the_bundle_is_trusted_and_it_can_be_replaced() {
     let stage = Stage::new().await;
-    let remote = Remote::start(&["127.0.0.1"], Way::Allow).await;
+    let remote = start(&["127.0.0.1"], Way::Answer).await;
     let other = Authority::generate(Env::system().wall()).unwrap();
-    let mut hook = remote.hook("127.0.0.1");
+    let mut hook = hook_at(&remote, "127.0.0.1");
     hook["clientConfig"]["caBundle"] = BASE64_STANDARD.encode(other.certificate()).into();
     stage.register("Validating", "v", std::slice::from_ref(&hook)).await;
     let url = format!("https://127.0.0.1:{}/hook?timeout=1s", remote.port);
@@ -182,7 +64,7 @@ async fn only_the_authority_of_the_bundle_is_trusted_and_it_can_be_replaced() {
     assert_eq!(attempt(&stage, "a").await, (500, format!("{failed}Post \"{url}\": {unknown}")));
     // As cert-manager does it: the bundle is patched.
     let path = format!("{}/v", configurations("Validating"));
-    let bundle = BASE64_STANDARD.encode(remote.authority.certificate());
+    let bundle = remote.bundle();
     let injected = json!([{"op": "replace", "path": "/webhooks/0/clientConfig/caBundle", "value": bundle}]);
     assert_eq!(stage.client.call("PATCH", &path, injected).await.0, 200);
     assert_eq!(attempt(&stage, "a").await.0, 201);
@@ -195,8 +77,8 @@ async fn only_the_authority_of_the_bundle_is_trusted_and_it_can_be_replaced() {
 #[tokio::test]
 async fn the_certificate_has_to_be_for_the_host() {
     let stage = Stage::new().await;
-    let remote = Remote::start(&["other.example"], Way::Allow).await;
-    stage.register("Validating", "v", &[remote.hook("127.0.0.1")]).await;
+    let remote = start(&["other.example"], Way::Answer).await;
+    stage.register("Validating", "v", &[hook_at(&remote, "127.0.0.1")]).await;
     let (code, message) = attempt(&stage, "a").await;
     assert_eq!(code, 500);
     assert!(message.contains("tls: failed to verify certificate: x509: "), "{message}");
@@ -204,13 +86,13 @@ async fn the_certificate_has_to_be_for_the_host() {
 
 #[tokio::test]
 async fn a_service_is_reached_at_its_configured_address() {
-    let remote = Remote::start(&["svc.ns.svc"], Way::Allow).await;
+    let remote = start(&["svc.ns.svc"], Way::Answer).await;
     let mut options = ServerOptions::default();
     options.services.addresses.insert("ns/svc:8443".into(), format!("127.0.0.1:{}", remote.port));
     let env = Env::system();
     let server = common::server_with(&env, Arc::new(MemoryStore::default()), options).await;
     let stage = Stage { client: common::client(&server), local: LocalServices::default() };
-    let mut hook = remote.hook("");
+    let mut hook = hook_at(&remote, "");
     let config = &mut hook["clientConfig"];
     config.as_object_mut().unwrap().remove("url");
     config["service"] = json!({"namespace": "ns", "name": "svc", "port": 8443, "path": "/hook"});
@@ -351,8 +233,8 @@ async fn hostile_webhooks_are_given_up_while_others_are_served() {
         (Way::Close, "EOF"),
     ] {
         let stage = Stage::new().await;
-        let remote = Remote::start(&["127.0.0.1"], way).await;
-        let mut hook = remote.hook("127.0.0.1");
+        let remote = start(&["127.0.0.1"], way).await;
+        let mut hook = hook_at(&remote, "127.0.0.1");
         if !matches!(way, Way::Hang) {
             // Time for 16 MiB, on a busy machine.
             hook["timeoutSeconds"] = 1.into();
@@ -369,7 +251,15 @@ async fn hostile_webhooks_are_given_up_while_others_are_served() {
                 stage.client.post("/api/v1/namespaces/default/secrets", body).await;
             }
         };
-        let (answers, ()) = tokio::join!(futures_util::future::join_all(hostile), others);
+        let env = Env::system();
+        let began = env.now();
+        let others = async {
+            others.await;
+            env.now() - began
+        };
+        let (answers, others) = tokio::join!(futures_util::future::join_all(hostile), others);
+        let took = env.now() - began;
+        assert!(took < PATIENCE && others < PATIENCE / 2, "{way:?}: {took:?}, others {others:?}");
         for (code, message) in answers {
             assert_eq!(code, 500, "{way:?}: {message}");
             let late = matches!(way, Way::Flood) && message.ends_with("context deadline exceeded");
@@ -379,4 +269,52 @@ async fn hostile_webhooks_are_given_up_while_others_are_served() {
         assert!(sent < 4 * (24 << 20), "{way:?}: {sent} bytes were taken");
         assert_eq!(stage.client.get(CONFIGMAPS).await["items"].as_array().unwrap().len(), 1, "{way:?}");
     }
+}
+
+/// A server with two tenants, and a webhook in each.
+async fn tenants(one: &Remote, two: &Remote) -> Client {
+    let env = Env::system();
+    let server = common::server_with(&env, Arc::new(MemoryStore::default()), ServerOptions::default()).await;
+    let client = common::client(&server);
+    for (tenant, remote, timeout) in [("one", one, 20), ("two", two, 10)] {
+        client.post("/k1s/v1/tenants", json!({"metadata": {"name": tenant}})).await;
+        let mut hook = hook(&hook_at(remote, "127.0.0.1"));
+        hook["timeoutSeconds"] = timeout.into();
+        let body = json!({"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration",
+            "metadata": {"name": "v"}, "webhooks": [hook]});
+        client.post(&format!("/clusters/{tenant}{}", configurations("Validating")), body).await;
+    }
+    client
+}
+
+/// Large answers are held by so many requests at once, of which one tenant has a part only.
+#[tokio::test]
+async fn the_webhooks_of_a_tenant_do_not_keep_those_of_others_from_large_answers() {
+    let hostile = start(&["127.0.0.1"], Way::HangMidway).await;
+    let other = start(&["127.0.0.1"], Way::Pad(2 << 20)).await;
+    let client = tenants(&hostile, &other).await;
+    let create = |tenant: &'static str, name: String| {
+        let client = client.clone();
+        async move {
+            client.call("POST", &format!("/clusters/{tenant}{CONFIGMAPS}"), common::config_map(&name)).await
+        }
+    };
+    let hung: Vec<_> =
+        (0..30).map(|number| client.env.spawn("hung", create("one", format!("h{number}")))).collect();
+    common::eventually("all hostile webhooks are called", || async {
+        hostile.requests.load(Ordering::SeqCst) == hung.len()
+    })
+    .await;
+    let began = client.env.now();
+    for number in 0..5 {
+        let (code, answer) = create("two", format!("c{number}")).await;
+        assert_eq!(code, 201, "{answer}");
+    }
+    assert!(client.env.now() - began < PATIENCE);
+    assert!(hung.iter().all(|task| !task.is_finished()));
+    hung.iter().for_each(k1s_env::Task::abort);
+    // What was held is given back.
+    hostile.set(Way::Pad(2 << 20));
+    let (code, answer) = create("one", "last".into()).await;
+    assert_eq!(code, 201, "{answer}");
 }
