@@ -270,6 +270,9 @@ impl Run<'_> {
         if kept == Kept::Memory && self.wants(Part::Admission) {
             tell("admission");
             self.admission(notes).await?;
+            tell("admission over HTTP");
+            let child = self.child(kept, false).await?;
+            self.admission_of(Measured::child(&child), notes).await?;
         }
         if kept == Kept::Memory && self.wants(Part::Scale) {
             tell("costs by the number of objects");
