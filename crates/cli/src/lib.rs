@@ -101,6 +101,10 @@ pub enum Command {
     #[command(subcommand)]
     Store(StoreCommand),
     /// Stores the objects of custom resources in the storage versions of their definitions.
+    ///
+    /// In all tenants, on a running server or without one. A migration that is interrupted loses nothing, and is begun again.
+    ///
+    /// Exit codes: 0 everything is stored in the storage versions, 1 some migrations failed, 2 nothing was migrated.
     Migrate(migrate::MigrateArgs),
     /// Prints the kubeconfig of the server that has a data folder open.
     Kubeconfig(KubeconfigArgs),

@@ -18,7 +18,7 @@ use crate::env::Env;
 /// Interval at which a migration is looked at.
 const INTERVAL: Duration = Duration::from_millis(100);
 
-/// A custom resource, and the versions that its objects may be stored in.
+/// A resource, and the versions that its objects may be stored in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stored {
     /// `widgets`
@@ -27,7 +27,7 @@ pub struct Stored {
     pub group: String,
     /// The storage version.
     pub storage: String,
-    /// All versions that objects may be stored in: `status.storedVersions`.
+    /// All versions that objects may be stored in: `status.storedVersions`. Empty if that is not known.
     pub versions: Vec<String>,
 }
 
@@ -41,7 +41,8 @@ impl Stored {
 
 impl fmt::Display for Stored {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}.{}", self.plural, self.group)
+        f.write_str(&self.plural)?;
+        if self.group.is_empty() { Ok(()) } else { write!(f, ".{}", self.group) }
     }
 }
 
@@ -97,8 +98,22 @@ pub async fn stored(client: &Client) -> Result<Vec<Stored>, MigrateError> {
 pub async fn migrate(
     client: &Client,
     env: &Env,
+    resource: (&str, &str),
+    patience: Duration,
+) -> Result<String, MigrateError> {
+    migrate_with(client, env, resource, patience, |_| {}).await
+}
+
+/// As [`migrate`], and tells how far it has come, in the controller's words.
+///
+/// # Errors
+/// As those of [`migrate`].
+pub async fn migrate_with(
+    client: &Client,
+    env: &Env,
     (group, plural): (&str, &str),
     patience: Duration,
+    mut progress: impl FnMut(&str),
 ) -> Result<String, MigrateError> {
     let migrations =
         api(client, "storagemigration.k8s.io", "StorageVersionMigration", "storageversionmigrations");
@@ -128,6 +143,9 @@ pub async fn migrate(
         }
         if running.is_null() && env.now() - begun > patience {
             break Err(MigrateError::NotBegun(patience));
+        }
+        if let Some(message) = running["message"].as_str() {
+            progress(message);
         }
         env.sleep(INTERVAL).await;
     };
