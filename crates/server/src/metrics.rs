@@ -2,6 +2,7 @@
 
 pub(crate) mod admission;
 pub(crate) mod policies;
+mod quantiles;
 
 use std::{
     collections::BTreeMap,

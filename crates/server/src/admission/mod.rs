@@ -204,7 +204,7 @@ impl<'a> Admission<'a> {
         let done = self.mutate_all(object, old, started).await;
         let metrics = &self.attributes.cx.tenant.shared.metrics.admission;
         let operation = self.attributes.operation;
-        metrics.step(true, operation, done.is_err(), self.last - started);
+        metrics.step(true, operation, done.is_err(), [started, self.last]);
         done
     }
 
@@ -296,7 +296,7 @@ impl<'a> Admission<'a> {
         self.last = started;
         let done = self.validate_all(object, old, unchanged).await;
         let metrics = &self.attributes.cx.tenant.shared.metrics.admission;
-        metrics.step(false, self.attributes.operation, done.is_err(), self.last - started);
+        metrics.step(false, self.attributes.operation, done.is_err(), [started, self.last]);
         done
     }
 

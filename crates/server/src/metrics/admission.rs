@@ -7,14 +7,17 @@ use std::{
     time::Duration,
 };
 
+use k1s_env::Instant;
 use parking_lot::{Mutex, RwLock};
 
-use super::{MAX_SERIES, escape};
+use super::{MAX_SERIES, escape, quantiles::Quantiles};
 use crate::hooks::Operation;
 
 /// Upper bounds of the buckets of kube-apiserver, in seconds; those of steps and plugins end at 2.5 s.
 const BOUNDS: [f64; 8] = [0.005, 0.025, 0.1, 0.5, 1.0, 2.5, 10.0, 25.0];
 const OWN_BOUNDS: usize = 6;
+/// The quantiles of kube-apiserver's summary.
+const SHOWN_QUANTILES: [f64; 3] = [0.5, 0.9, 0.99];
 
 /// A histogram that is written without a lock.
 #[derive(Default)]
@@ -47,6 +50,22 @@ impl Histogram {
             let _ = writeln!(out, "{name}_bucket{{{labels},le=\"{bound}\"}} {sum}");
         }
         let _ = writeln!(out, "{name}_bucket{{{labels},le=\"+Inf\"}} {total}");
+        let seconds = Duration::from_nanos(self.nanos.load(Ordering::Relaxed)).as_secs_f64();
+        let _ = writeln!(out, "{name}_sum{{{labels}}} {seconds}");
+        let _ = writeln!(out, "{name}_count{{{labels}}} {total}");
+    }
+}
+
+impl Histogram {
+    /// The same durations as a summary.
+    fn write_summary(&self, out: &mut String, name: &str, labels: &str, quantiles: &Quantiles) {
+        let total: u64 = self.buckets.iter().map(|bucket| bucket.load(Ordering::Relaxed)).sum();
+        if total == 0 {
+            return;
+        }
+        for (part, value) in SHOWN_QUANTILES.into_iter().zip(quantiles.at(SHOWN_QUANTILES)) {
+            let _ = writeln!(out, "{name}{{{labels},quantile=\"{part}\"}} {value}");
+        }
         let seconds = Duration::from_nanos(self.nanos.load(Ordering::Relaxed)).as_secs_f64();
         let _ = writeln!(out, "{name}_sum{{{labels}}} {seconds}");
         let _ = writeln!(out, "{name}_count{{{labels}}} {total}");
@@ -108,6 +127,7 @@ struct Webhook {
 pub(crate) struct AdmissionMetrics {
     /// The chain: the part that mutates and the one that validates.
     steps: [ByOutcome; 2],
+    quantiles: [[[Quantiles; 2]; Operation::ALL.len()]; 2],
     /// By the name of a plugin, which is one of a few.
     plugins: RwLock<BTreeMap<(&'static str, bool), Box<ByOutcome>>>,
     webhooks: Mutex<BTreeMap<WebhookKey, Webhook>>,
@@ -120,9 +140,20 @@ fn histogram(of: &ByOutcome, operation: Operation, rejected: bool) -> &Histogram
 
 impl AdmissionMetrics {
     /// Counts a run of the chain.
-    pub(crate) fn step(&self, mutating: bool, operation: Operation, rejected: bool, took: Duration) {
-        let [admit, validate] = &self.steps;
-        histogram(if mutating { admit } else { validate }, operation, rejected).observe(took);
+    pub(crate) fn step(
+        &self,
+        mutating: bool,
+        operation: Operation,
+        rejected: bool,
+        [began, ended]: [Instant; 2],
+    ) {
+        let took = ended - began;
+        let ([admit, validate], [admit_quantiles, validate_quantiles]) = (&self.steps, &self.quantiles);
+        let (steps, quantiles) =
+            if mutating { (admit, admit_quantiles) } else { (validate, validate_quantiles) };
+        histogram(steps, operation, rejected).observe(took);
+        let [accepted, refused] = &quantiles[operation as usize];
+        if rejected { refused } else { accepted }.observe(ended, took);
     }
 
     /// Counts a run of a plugin.
@@ -188,6 +219,19 @@ impl AdmissionMetrics {
                 let labels = format!("type=\"{}\",{labels}", kind(mutating));
                 histogram.write(out, name, &labels, OWN_BOUNDS);
             });
+        }
+        let name = "apiserver_admission_step_admission_duration_seconds_summary";
+        head(out, name, "summary", "How long admission took, by its step, as quantiles.");
+        for ((steps, quantiles), mutating) in self.steps.iter().zip(&self.quantiles).zip([true, false]) {
+            for operation in Operation::ALL {
+                for (rejected, quantiles) in [false, true].into_iter().zip(&quantiles[operation as usize]) {
+                    let labels = format!(
+                        "type=\"{}\",operation=\"{operation}\",rejected=\"{rejected}\"",
+                        kind(mutating)
+                    );
+                    histogram(steps, operation, rejected).write_summary(out, name, &labels, quantiles);
+                }
+            }
         }
         let name = "apiserver_admission_controller_admission_duration_seconds";
         head(out, name, "histogram", "How long admission plugins took.");

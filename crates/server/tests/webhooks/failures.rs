@@ -199,8 +199,12 @@ async fn metrics_count_calls_and_their_outcomes() {
         "apiserver_admission_webhook_fail_open_count{name=\"bad.k1s.dev\",type=\"admit\"} 1",
         "apiserver_admission_webhook_rejection_count{name=\"no.k1s.dev\",type=\"validating\",operation=\"CREATE\",error_type=\"no_error\",rejection_code=\"403\"} 1",
         "apiserver_admission_step_admission_duration_seconds_count{type=\"validate\",operation=\"CREATE\",rejected=\"true\"} 1",
+        "apiserver_admission_step_admission_duration_seconds_summary_count{type=\"validate\",operation=\"CREATE\",rejected=\"true\"} 1",
         "apiserver_admission_controller_admission_duration_seconds_count{name=\"ValidatingAdmissionWebhook\",type=\"validate\",operation=\"CREATE\",rejected=\"true\"} 1",
     ] {
         assert!(text.lines().any(|found| found == line), "{line}\nin\n{text}");
     }
+    let median = "apiserver_admission_step_admission_duration_seconds_summary{type=\"validate\",operation=\"CREATE\",rejected=\"true\",quantile=\"0.5\"} ";
+    let median = text.lines().find_map(|line| line.strip_prefix(median)).expect(median);
+    assert!((0.0..60.0).contains(&median.parse::<f64>().unwrap()), "{median}");
 }

@@ -9,6 +9,7 @@ mod failures;
 mod https;
 mod matching;
 mod mutating;
+mod order;
 mod remote;
 mod reviews;
 
