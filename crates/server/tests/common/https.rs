@@ -49,7 +49,7 @@ pub(crate) enum Way {
 }
 
 /// Answers a review.
-type Answer = Arc<dyn Fn(Value) -> Value + Send + Sync>;
+type Answer = Arc<dyn Fn(&Value) -> Value + Send + Sync>;
 
 /// A server of webhooks.
 pub(crate) struct Remote {
@@ -68,7 +68,7 @@ impl Remote {
     pub(crate) async fn start(
         names: &[&str],
         way: Way,
-        answer: impl Fn(Value) -> Value + Send + Sync + 'static,
+        answer: impl Fn(&Value) -> Value + Send + Sync + 'static,
     ) -> Remote {
         let authority = Authority::generate(Env::system().wall()).unwrap();
         let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
@@ -144,7 +144,7 @@ impl Server {
         while let Some(body) = request(&mut stream).await {
             self.requests.fetch_add(1, Ordering::SeqCst);
             let way = *self.way.lock();
-            let mut answer = (self.answer)(serde_json::from_slice(&body).unwrap());
+            let mut answer = (self.answer)(&serde_json::from_slice(&body).unwrap());
             if matches!(way, Way::WrongUid) {
                 answer["response"]["uid"] = "other".into();
             }

@@ -46,7 +46,7 @@ async fn hostile_converters_are_given_up_while_others_are_served() {
         (Way::CloseMidway, "unexpected EOF"),
         (Way::Close, "EOF"),
     ] {
-        let remote = Remote::start(&["127.0.0.1"], way, |review| convert_review(&review)).await;
+        let remote = Remote::start(&["127.0.0.1"], way, convert_review).await;
         let world = world(&remote).await;
         let (client, env) = (&world.client, Env::system());
         let began = env.now();
@@ -85,14 +85,17 @@ async fn hostile_converters_are_given_up_while_others_are_served() {
     }
 }
 
+/// What a converter does with metadata.
+type Change = fn(&mut Value);
+
 #[tokio::test]
 async fn a_converter_over_https_may_not_change_what_identifies_an_object() {
-    fn changed(review: &Value, change: fn(&mut Value)) -> Value {
+    fn changed(review: &Value, change: Change) -> Value {
         let mut answer = convert_review(review);
         change(&mut answer["response"]["convertedObjects"][0]["metadata"]);
         answer
     }
-    let changes: [(fn(&mut Value), &str); 3] = [
+    let changes: [(Change, &str); 3] = [
         (|metadata| metadata["uid"] = "other".into(), "returned invalid object: must have the same UID: "),
         (|metadata| metadata["name"] = "other".into(), "returned invalid object: must have the same name: "),
         (
@@ -101,7 +104,7 @@ async fn a_converter_over_https_may_not_change_what_identifies_an_object() {
         ),
     ];
     for (change, why) in changes {
-        let remote = Remote::start(&["127.0.0.1"], Way::Answer, move |review| changed(&review, change)).await;
+        let remote = Remote::start(&["127.0.0.1"], Way::Answer, move |review| changed(review, change)).await;
         let world = world(&remote).await;
         let (code, answer) = world.client.call("GET", &beta(), Value::Null).await;
         let message = answer["message"].as_str().unwrap();
@@ -112,7 +115,7 @@ async fn a_converter_over_https_may_not_change_what_identifies_an_object() {
 #[tokio::test]
 async fn a_converter_over_https_that_hangs_delays_nobody_else() {
     for way in [Way::Hang, Way::HangMidway] {
-        let remote = Remote::start(&["127.0.0.1"], way, |review| convert_review(&review)).await;
+        let remote = Remote::start(&["127.0.0.1"], way, convert_review).await;
         let world = world(&remote).await;
         let client = &world.client;
         let hung: Vec<_> = (0..10)
@@ -144,7 +147,7 @@ async fn a_converter_over_https_that_hangs_delays_nobody_else() {
 /// As cert-manager's injector does it: the bundle is written after the definition.
 #[tokio::test]
 async fn an_injected_bundle_counts_for_the_next_call() {
-    let remote = Remote::start(&["127.0.0.1"], Way::Answer, |review| convert_review(&review)).await;
+    let remote = Remote::start(&["127.0.0.1"], Way::Answer, convert_review).await;
     let world = world(&remote).await;
     let client = &world.client;
     assert_eq!(client.get(&beta()).await["spec"], json!({"hostPort": "a.b:80"}));
