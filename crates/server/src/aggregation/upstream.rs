@@ -83,7 +83,7 @@ fn initial(name: &str) -> Vec<Rule> {
     Rule::list(&role["rules"])
 }
 
-/// `TestCovers`, `TestAdminEditRelationship` and `TestEditViewRelationship` of the initial policy.
+/// `TestEditViewRelationship`, and the former `TestCovers` and `TestAdminEditRelationship`, of the initial policy.
 #[test]
 fn test_relationships_of_initial_roles() {
     let (admin, edit, view) = (initial("admin"), initial("edit"), initial("view"));
@@ -116,6 +116,8 @@ fn test_relationships_of_initial_roles() {
             .map(|resource| rule(&format!("get,list,watch core {resource}")))
             .to_vec();
     assert!(escalating.iter().all(|rule| !uncovered(&view, std::slice::from_ref(rule)).is_empty()));
+    let rollback = rule("get,list,watch apps,extensions deployments/rollback");
+    assert!(!uncovered(&view, &[rollback]).is_empty());
     let with_escalating = [view, escalating, rules(&["get,list,watch coordination.k8s.io leases"])].concat();
     assert_eq!(uncovered(&read, &with_escalating), []);
     assert_eq!(uncovered(&with_escalating, &read), [], "edit may read more than is known");
@@ -129,4 +131,30 @@ fn test_cluster_role_label() {
     {
         assert_eq!(object["metadata"]["labels"]["kubernetes.io/bootstrapping"], "rbac-defaults");
     }
+}
+
+/// `TestNoStarsForControllers`: few of them may do something with everything.
+#[test]
+fn test_no_stars_for_controllers() {
+    let wide = [
+        "namespace-controller",
+        "generic-garbage-collector",
+        "resourcequota-controller",
+        "horizontal-pod-autoscaler",
+        "clusterrole-aggregation-controller",
+        "disruption-controller",
+        "storage-version-migrator-controller",
+    ];
+    let mut seen = 0;
+    for role in k1s_kinds::bootstrap::cluster_roles() {
+        let name = role["metadata"]["name"].as_str().unwrap_or_default();
+        let Some(controller) = name.strip_prefix("system:controller:") else { continue };
+        seen += 1;
+        for rule in Rule::list(&role["rules"]) {
+            let lists = [&rule.verbs, &rule.api_groups, &rule.resources];
+            let has_star = lists.iter().any(|list| list.iter().any(|one| &**one == "*"));
+            assert!(!has_star || wide.contains(&controller), "{name}: {}", rule.describe());
+        }
+    }
+    assert!(seen > 30, "{seen}");
 }

@@ -204,6 +204,7 @@ mod tests {
             ".",
             "foobar",
             "foobar.short",
+            "foo.circumnavigation",
             "Foobar.circumnavigation",
             "foobar.circumnavigation.",
             "foo-ar.circumnavigation",
