@@ -70,6 +70,8 @@ pub struct Overload {
     pub estimate: Option<Estimate>,
     /// See [`Cost`].
     pub cost: Option<Cost>,
+    /// Whether it goes through all parts of its first argument.
+    pub(crate) traverses: bool,
     pub(crate) style: Style,
 }
 
@@ -99,6 +101,7 @@ impl Overload {
             prepare: None,
             estimate: None,
             cost: None,
+            traverses: false,
             style: Style::Library,
         }
     }
@@ -120,6 +123,12 @@ impl Overload {
     #[must_use]
     pub fn with_bound(mut self, within: CallWithin) -> Self {
         self.within = Some(within);
+        self
+    }
+
+    /// Going through all parts of its first argument.
+    pub(crate) fn traversing(mut self) -> Self {
+        self.traverses = true;
         self
     }
 

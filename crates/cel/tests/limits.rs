@@ -103,6 +103,11 @@ fn expressions_that_explode_are_stopped() {
         format!("{}.lastIndexOf({}[0]) == 0", many(0), many(0)),
         format!("{}.includes({}[0])", many(1), many(0)),
         format!("{}.flatten(60).size() > 0", parts(60)),
+        // Functions that go through values and texts, which costs little or nothing by upstream's count.
+        format!("[{}].all(v, lists.range(900).all(i, v.includes(i) || true))", parts(18).replace("[1]", "''")),
+        "lists.range(900).all(i, 'a'.replace('', 'aaaaaaaaaa'.replace('a', 'aaaaaaaaaa').replace('a', 'aaaaaaaaaa').replace('a', 'aaaaaaaaaa').replace('a', 'aaaaaaaaaa')).size() > 0)".to_owned(),
+        format!("[{}].all(v, lists.range(900).all(i, '%s'.format([v]).size() > 0))", parts(16)),
+        "['a'.replace('a', 'aaaaaaaaaa').replace('a', 'aaaaaaaaaa').replace('a', 'aaaaaaaaaa').replace('a', 'aaaaaaaaaa').replace('a', 'aaaaaaaaaa').replace('a', 'aaaaaaaaaa')].all(t, lists.range(50000).all(i, t.charAt(999) == 'a'))".to_owned(),
         format!(
             "['a'{}].map(t, lists.range(1000).map(i, t).join())[0].size() > 0",
             ".replace('a', 'aaaaaaaaaa')".repeat(4)

@@ -12,6 +12,9 @@ use crate::{
     value::{Key, Value, lookup_key, read_field},
 };
 
+/// Bytes decoded by a unit of work.
+const BYTES_DECODED: u64 = 16;
+
 impl<'a> Frame<'a, '_> {
     pub(super) fn attribute(&mut self, attribute: &'a Attribute) -> Outcome<'a> {
         let value = self.resolve(attribute);
@@ -22,6 +25,7 @@ impl<'a> Frame<'a, '_> {
     /// The value of an attribute, without the cost of its root: what the branches of a conditional cost.
     fn resolve(&mut self, attribute: &'a Attribute) -> Outcome<'a> {
         let mut value = self.root(&attribute.root)?;
+        self.decoded(&value)?;
         let mut optional = false;
         for (at, qualifier) in attribute.qualifiers.iter().enumerate() {
             let (next, is_optional) = match value {
@@ -40,6 +44,9 @@ impl<'a> Frame<'a, '_> {
                 self.charge(cost::SELECT)?;
             }
             let found = found?;
+            if let Some(found) = &found {
+                self.decoded(found)?;
+            }
             value = match found {
                 Some(found) if optional => Value::some(found),
                 Some(found) => found,
@@ -48,6 +55,14 @@ impl<'a> Frame<'a, '_> {
             };
         }
         Ok(value)
+    }
+
+    /// The work of reading a value: bytes are decoded by each read of the text that they are in JSON.
+    pub(super) fn decoded(&mut self, value: &Value<'a>) -> Result<(), EvalError> {
+        match value {
+            Value::Bytes(bytes) => self.works(bytes.len() as u64 / BYTES_DECODED),
+            _ => Ok(()),
+        }
     }
 
     fn root(&mut self, root: &'a Root) -> Outcome<'a> {
@@ -88,7 +103,11 @@ impl<'a> Frame<'a, '_> {
         value = unwrapped(value);
         let found = self.find(&value, last, &mut None);
         self.charge(cost::SELECT)?;
-        Ok(Value::Bool(found?.is_some()))
+        let found = found?;
+        if let Some(found) = &found {
+            self.decoded(found)?;
+        }
+        Ok(Value::Bool(found.is_some()))
     }
 
     /// What a qualifier finds in a value, or `None` if there is nothing. A computed key is noted.

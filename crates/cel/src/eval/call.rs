@@ -10,6 +10,7 @@ use crate::{
     cost,
     error::EvalError,
     function::{Overload, Prepared, Style},
+    library,
     syntax::ast::op,
     types::Type,
     value::{Key, List, MapBuilder, Object, Value, contains},
@@ -22,8 +23,20 @@ const FEW: usize = 3;
 const WORK_OF_COPY: u64 = 8;
 /// The work of compiling a regular expression.
 const WORK_OF_PREPARING: u64 = 20_000;
+/// Bytes of text read by a unit of work.
+const BYTES_SCANNED: usize = 64;
+/// Bytes of text made by a unit of work.
+const BYTES_MADE: usize = 10;
 /// Maximum number of prepared functions that an evaluation keeps.
 const MAX_PREPARED: usize = 32;
+
+fn text_len(value: &Value<'_>) -> usize {
+    match value {
+        Value::String(text) => text.len(),
+        Value::Bytes(bytes) => bytes.len(),
+        _ => 0,
+    }
+}
 
 impl<'a> Frame<'a, '_> {
     pub(super) fn call(&mut self, call: &'a CallNode) -> Outcome<'a> {
@@ -66,6 +79,14 @@ impl<'a> Frame<'a, '_> {
             self.charge(1)?;
             return Err(no_overload(call, args));
         };
+        // Most functions look at each character of a text, for which upstream counts nothing if it is only to find a place in it.
+        let scanned: usize = args.iter().map(text_len).sum();
+        if scanned >= BYTES_SCANNED {
+            self.works((scanned / BYTES_SCANNED) as u64)?;
+        }
+        if overload.traverses {
+            library::go_through(args, self.work)?;
+        }
         let result = match (&call.prepared, args) {
             (Some(prepared), _) => prepared(args),
             (None, [_, Value::String(constant)]) if overload.prepare.is_some() => {
@@ -86,8 +107,16 @@ impl<'a> Frame<'a, '_> {
                 None => (overload.call)(args),
             },
         };
-        if matches!(result, Err(EvalError::CostLimit)) {
-            return result;
+        match &result {
+            Err(EvalError::CostLimit) => return result,
+            // What `replace` and `format` make can be much longer than what they cost.
+            Ok(value) => {
+                let made = text_len(value);
+                if made >= BYTES_MADE {
+                    self.works((made / BYTES_MADE) as u64)?;
+                }
+            }
+            Err(_) => {}
         }
         let is_known = call.overloads.len() == 1 || overload.style == Style::Library;
         let cost = match overload.cost.filter(|_| is_known) {

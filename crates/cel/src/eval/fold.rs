@@ -64,10 +64,12 @@ impl<'a> Frame<'a, '_> {
         result
     }
 
-    fn enter(&mut self, depth: usize, round: (Value<'a>, Option<Value<'a>>)) {
+    fn enter(&mut self, depth: usize, round: (Value<'a>, Option<Value<'a>>)) -> Result<(), EvalError> {
+        self.decoded(round.1.as_ref().unwrap_or(&round.0))?;
         self.locals.truncate(depth + 1);
         self.locals.push(round.0);
         self.locals.extend(round.1);
+        Ok(())
     }
 
     /// `all` or `exists`. An error of one round is hidden if another decides.
@@ -91,10 +93,7 @@ impl<'a> Frame<'a, '_> {
             }
             self.charge(cost::SELECT)?;
             let value = match range.round(at, fold.two) {
-                Ok(round) => {
-                    self.enter(depth, round);
-                    self.node(predicate)
-                }
+                Ok(round) => self.enter(depth, round).and_then(|()| self.node(predicate)),
                 Err(error) => Err(error),
             };
             so_far = match (so_far, value) {
@@ -124,7 +123,7 @@ impl<'a> Frame<'a, '_> {
         let mut failed = None;
         for at in 0..range.len() {
             let next = range.round(at, fold.two).and_then(|round| {
-                self.enter(depth, round);
+                self.enter(depth, round)?;
                 self.node(step)
             });
             match next {

@@ -104,19 +104,16 @@ fn find<'a>(
 
 fn index_of<'a>(args: &[Value<'a>], work: &Work) -> Result<Value<'a>, EvalError> {
     let list = list(args, 0)?;
-    go_through(args, work)?;
     Ok(find(list, 0..list.len(), any(args, 1)?, work)?.into())
 }
 
 fn last_index_of<'a>(args: &[Value<'a>], work: &Work) -> Result<Value<'a>, EvalError> {
     let list = list(args, 0)?;
-    go_through(args, work)?;
     Ok(find(list, (0..list.len()).rev(), any(args, 1)?, work)?.into())
 }
 
 fn includes<'a>(args: &[Value<'a>], work: &Work) -> Result<Value<'a>, EvalError> {
     let wanted = any(args, 1)?;
-    go_through(args, work)?;
     Ok(match any(args, 0)? {
         Value::List(list) => (find(list, 0..list.len(), wanted, work)? >= 0).into(),
         other => equal(other, wanted, work)?.into(),
@@ -124,7 +121,7 @@ fn includes<'a>(args: &[Value<'a>], work: &Work) -> Result<Value<'a>, EvalError>
 }
 
 /// The work of [`traversal_cost`], which counts nothing for empty parts.
-fn go_through(args: &[Value<'_>], work: &Work) -> Result<(), EvalError> {
+pub(crate) fn go_through(args: &[Value<'_>], work: &Work) -> Result<(), EvalError> {
     let mut left = work.left().min(MAX_PARTS);
     let before = left;
     if let Some(first) = args.first() {
@@ -364,7 +361,7 @@ pub(super) fn functions() -> Vec<Function> {
 }
 
 fn own_functions() -> Vec<Function> {
-    let traversing = |overload: Overload| overload.with_cost(traversal_estimate, traversal_cost);
+    let traversing = |overload: Overload| overload.with_cost(traversal_estimate, traversal_cost).traversing();
     let item = || Type::param("A");
     let of_item = |id, call: Call, within: CallWithin| {
         let params = vec![Type::list(item()), item()];

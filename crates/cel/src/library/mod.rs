@@ -16,6 +16,8 @@ pub mod strings;
 mod text_format;
 pub mod url;
 
+pub(crate) use lists::go_through;
+
 use crate::{
     cost::{CallEstimate, CallNodes, CostEstimate, STRING_FACTOR, SizeEstimate},
     error::EvalError,

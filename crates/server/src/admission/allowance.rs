@@ -6,9 +6,9 @@ use serde_json::Value;
 
 use crate::{context::Cx, errors::Error, flow};
 
-/// What all policies and match conditions of a request may work together: as much as ten policies that exhaust their budgets.
+/// What all policies and match conditions of a request may work together: as much as five policies that exhaust their budgets.
 /// Upstream bounds each policy, and not their number.
-const REQUEST: u64 = 100_000_000;
+const REQUEST: u64 = 50_000_000;
 
 /// What is left of the work of a request.
 #[derive(Debug)]
