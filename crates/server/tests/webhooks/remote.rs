@@ -123,14 +123,14 @@ async fn tenants(change: impl FnOnce(&mut ServerOptions)) -> (Stage, Stage) {
 /// Who writes webhooks in a tenant does not reach what listens for the server's machine alone.
 #[tokio::test]
 async fn webhooks_of_tenants_do_not_reach_the_host() {
-    let remote = Remote::start(&["127.0.0.1", "localhost"], Way::Allow).await;
+    let remote = start(&["127.0.0.1", "localhost"], Way::Answer).await;
     let (stage, other) = tenants(|_| {}).await;
-    stage.register("Validating", "v", &[remote.hook("127.0.0.1")]).await;
+    stage.register("Validating", "v", &[hook_at(&remote, "127.0.0.1")]).await;
     assert_eq!(attempt(&stage, "a").await, (201, String::new()));
     let before = remote.connections.load(Ordering::SeqCst);
     // Also by a name, whatever it resolves to, and not on a connection that the default tenant has left open.
     for host in ["127.0.0.1", "localhost", "0.0.0.0", "[::1]", "[::ffff:127.0.0.1]"] {
-        other.register("Validating", "v", &[remote.hook(host)]).await;
+        other.register("Validating", "v", &[hook_at(&remote, host)]).await;
         let (code, message) = attempt(&other, "a").await;
         assert_eq!(code, 500, "{host}: {message}");
         assert!(message.ends_with("the address is not allowed"), "{host}: {message}");
@@ -149,15 +149,15 @@ async fn webhooks_of_tenants_do_not_reach_the_host() {
 
 #[tokio::test]
 async fn webhooks_of_tenants_reach_the_host_if_that_is_allowed() {
-    let remote = Remote::start(&["127.0.0.1"], Way::Allow).await;
+    let remote = start(&["127.0.0.1"], Way::Answer).await;
     let (_, other) = tenants(|options| options.services.tenants_reach_host = true).await;
-    other.register("Validating", "v", &[remote.hook("127.0.0.1")]).await;
+    other.register("Validating", "v", &[hook_at(&remote, "127.0.0.1")]).await;
     assert_eq!(attempt(&other, "a").await, (201, String::new()));
 }
 
 #[tokio::test]
 async fn an_address_of_a_service_is_for_the_tenants_that_it_names() {
-    let remote = Remote::start(&["plain.ns.svc", "own.ns.svc", "all.ns.svc"], Way::Allow).await;
+    let remote = start(&["plain.ns.svc", "own.ns.svc", "all.ns.svc"], Way::Answer).await;
     let (stage, other) = tenants(|options| {
         for service in ["ns/plain", "other:ns/own", "*:ns/all"] {
             options.services.addresses.insert(service.into(), format!("127.0.0.1:{}", remote.port));
@@ -172,7 +172,7 @@ async fn an_address_of_a_service_is_for_the_tenants_that_it_names() {
         (&other, "own", true),
         (&other, "all", true),
     ] {
-        let mut hook = remote.hook("");
+        let mut hook = hook_at(&remote, "");
         let config = hook["clientConfig"].as_object_mut().unwrap();
         config.remove("url");
         config.insert("service".into(), json!({"namespace": "ns", "name": service, "path": "/hook"}));
@@ -187,14 +187,14 @@ async fn an_address_of_a_service_is_for_the_tenants_that_it_names() {
 
 #[tokio::test]
 async fn converters_of_tenants_do_not_reach_the_host() {
-    let remote = Remote::start(&["127.0.0.1"], Way::Allow).await;
+    let remote = start(&["127.0.0.1"], Way::Answer).await;
     let (_, other) = tenants(|_| {}).await;
     let mut definition = common::definition("x.k1s.dev");
     let mut beta = definition["spec"]["versions"][0].clone();
     beta["name"] = "v1beta1".into();
     beta["storage"] = false.into();
     definition["spec"]["versions"].as_array_mut().unwrap().push(beta);
-    let config = remote.hook("127.0.0.1")["clientConfig"].clone();
+    let config = hook_at(&remote, "127.0.0.1")["clientConfig"].clone();
     definition["spec"]["conversion"] = json!({"strategy": "Webhook",
         "webhook": {"conversionReviewVersions": ["v1"], "clientConfig": config}});
     other.client.post("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition).await;
@@ -272,9 +272,11 @@ async fn hostile_webhooks_are_given_up_while_others_are_served() {
 }
 
 /// A server with two tenants, and a webhook in each.
-async fn tenants(one: &Remote, two: &Remote) -> Client {
+async fn with_webhooks(one: &Remote, two: &Remote) -> Client {
     let env = Env::system();
-    let server = common::server_with(&env, Arc::new(MemoryStore::default()), ServerOptions::default()).await;
+    let mut options = ServerOptions::default();
+    options.services.tenants_reach_host = true;
+    let server = common::server_with(&env, Arc::new(MemoryStore::default()), options).await;
     let client = common::client(&server);
     for (tenant, remote, timeout) in [("one", one, 20), ("two", two, 10)] {
         client.post("/k1s/v1/tenants", json!({"metadata": {"name": tenant}})).await;
@@ -292,7 +294,7 @@ async fn tenants(one: &Remote, two: &Remote) -> Client {
 async fn the_webhooks_of_a_tenant_do_not_keep_those_of_others_from_large_answers() {
     let hostile = start(&["127.0.0.1"], Way::HangMidway).await;
     let other = start(&["127.0.0.1"], Way::Pad(2 << 20)).await;
-    let client = tenants(&hostile, &other).await;
+    let client = with_webhooks(&hostile, &other).await;
     let create = |tenant: &'static str, name: String| {
         let client = client.clone();
         async move {
