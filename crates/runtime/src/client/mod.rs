@@ -8,7 +8,7 @@
 //! - [`ApplyConfiguration`]: some fields of an object, for server-side apply; [`ApplyConflict`].
 //! - [`Error`]: the call, and why it failed.
 //! - [`RestMapper`]: the kinds that the server serves.
-//! - `http2`: a `kube::Client` that needs one connection for all of its watches.
+//! - `http2`: a `kube::Client` that needs one connection for all of its watches. `Http2Connections`: several such clients share it.
 //!
 //! Requests are plain HTTP requests, sent by a `kube::Client`. The response to a write is decoded for the caller and stored
 //! in the cache, so that the next read sees the write.
@@ -48,7 +48,7 @@ pub use client::{Client, ClientOptions};
 pub use decode::{List, RawList};
 pub use error::{ApiError, Error, MissingPermission, ignore_already_exists, ignore_not_found};
 #[cfg(feature = "tls")]
-pub use http2::http2;
+pub use http2::{Http2Connections, http2};
 pub use intercept::Interceptor;
 pub use kind_client::{Deleted, KindClient};
 pub use metrics::RestMetrics;

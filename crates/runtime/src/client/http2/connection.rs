@@ -48,8 +48,10 @@ pub(super) enum ConnectError {
     Http2 { server: String, source: hyper::Error },
     #[error("{server} closed the connection before it was established")]
     Closed { server: String },
+    #[error("{server} allows no requests on a connection")]
+    NoRequests { server: String },
     #[error("{server} did not answer within {} s", .after.as_secs_f64())]
-    TimedOut { server: String, after: Duration },
+    TimedOut { server: String, after: Duration, source: io::Error },
 }
 
 /// Connects to a server.
@@ -79,7 +81,10 @@ pub(super) struct Connection {
 impl Dialer {
     pub(super) async fn dial(&self) -> Result<Dialed, ConnectError> {
         let Some(after) = self.timeout else { return self.connect().await };
-        let timed_out = |_| ConnectError::TimedOut { server: self.server(), after };
+        let timed_out = |_| {
+            let source = io::ErrorKind::TimedOut.into();
+            ConnectError::TimedOut { server: self.server(), after, source }
+        };
         self.env.timeout(after, self.connect()).await.map_err(timed_out)?
     }
 
@@ -114,6 +119,9 @@ impl Dialer {
         let driver = Driver { io, limit: Arc::clone(&limit), progress, established: Some(established) };
         drop(self.env.spawn("http2-requests", driver));
         wait.await.map_err(|_| ConnectError::Closed { server: self.server() })?;
+        if limit.load(Ordering::Relaxed) == 0 {
+            return Err(ConnectError::NoRequests { server: self.server() });
+        }
         Ok(Dialed::Http2(Arc::new(Connection { sender, limit, running: AtomicUsize::new(0) })))
     }
 }

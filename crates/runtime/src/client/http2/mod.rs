@@ -5,6 +5,8 @@
 
 mod connection;
 mod pool;
+mod share;
+mod silence;
 
 use std::{
     pin::Pin,
@@ -29,6 +31,8 @@ use kube::{
 use rustls::pki_types::ServerName;
 use tower::{Service, ServiceExt as _, retry::RetryLayer, util::BoxCloneSyncService};
 
+pub use self::share::Http2Connections;
+use self::silence::Silence;
 use self::{
     connection::Dialer,
     pool::{Lease, Pool, Way},
@@ -45,10 +49,20 @@ const ATTEMPTS: usize = 3;
 /// # Errors
 /// Credentials or certificates that cannot be used.
 pub fn http2(env: &Env, config: Config) -> Result<kube::Client, kube::Error> {
+    match address(&config) {
+        None => kube::Client::try_from(config),
+        Some(name) => client(env, &connect(env, name, &config)?, config),
+    }
+}
+
+/// The name of a server that HTTP/2 can be tried with.
+fn address(config: &Config) -> Option<ServerName<'static>> {
     let is_https = config.cluster_url.scheme() == Some(&Scheme::HTTPS);
-    let Some(name) = server_name(&config).filter(|_| is_https && config.proxy_url.is_none()) else {
-        return kube::Client::try_from(config);
-    };
+    server_name(config).filter(|_| is_https && config.proxy_url.is_none())
+}
+
+/// The connections of a configuration; none is open yet.
+fn connect(env: &Env, name: ServerName<'static>, config: &Config) -> Result<Arc<Shared>, kube::Error> {
     let mut tls = config.rustls_client_config()?;
     tls.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     let dialer = Dialer {
@@ -60,10 +74,16 @@ pub fn http2(env: &Env, config: Config) -> Result<kube::Client, kube::Error> {
     };
     let http1 = legacy::Client::builder(TokioExecutor::new())
         .build::<_, Body>(config.rustls_https_connector_with_connector(tcp(config.connect_timeout))?);
-    let sender = Sender(Arc::new(Shared {
+    Ok(Arc::new(Shared {
         pool: Pool::new(dialer),
         http1: BoxCloneSyncService::new(http1.map_err(BoxError::from)),
-    }));
+    }))
+}
+
+/// A client over these connections.
+fn client(env: &Env, shared: &Arc<Shared>, config: Config) -> Result<kube::Client, kube::Error> {
+    let silence = config.read_timeout.map(|limit| Silence::new(env, limit));
+    let sender = Sender { shared: Arc::clone(shared), silence };
     let retries = config.default_retry.then(|| RetryLayer::new(RetryPolicy::server_retry()));
     let auth = config.auth_layer()?;
     // The last layer is the first to see a request.
@@ -92,7 +112,11 @@ fn tcp(timeout: Option<std::time::Duration>) -> HttpConnector {
 
 /// Sends requests over the connections of a pool.
 #[derive(Clone)]
-struct Sender(Arc<Shared>);
+struct Sender {
+    shared: Arc<Shared>,
+    /// How long the server may be silent in the middle of an answer, or before it.
+    silence: Option<Silence>,
+}
 
 struct Shared {
     pool: Pool,
@@ -110,8 +134,12 @@ impl Service<Request<Body>> for Sender {
     }
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
-        let shared = Arc::clone(&self.0);
-        Box::pin(async move { shared.send(request).await })
+        let (shared, silence) = (Arc::clone(&self.shared), self.silence.clone());
+        Box::pin(async move {
+            let Some(silence) = silence else { return shared.send(request).await };
+            let response = silence.limit(shared.send(request)).await??;
+            Ok(response.map(|reply| Reply { silence: Some(silence), ..reply }))
+        })
     }
 }
 
@@ -123,7 +151,7 @@ impl Shared {
                 Way::Http2(lease) => lease,
                 Way::Http1 => {
                     let response = self.http1.clone().oneshot(request).await?;
-                    return Ok(response.map(|body| Reply { body, _lease: None }));
+                    return Ok(response.map(|body| Reply { body, silence: None, _lease: None }));
                 }
             };
             // HTTP/2 has the host in the URI.
@@ -131,7 +159,9 @@ impl Shared {
             request.headers_mut().remove(header::HOST);
             attempts -= 1;
             match lease.sender().try_send_request(request).await {
-                Ok(response) => return Ok(response.map(|body| Reply { body, _lease: Some(lease) })),
+                Ok(response) => {
+                    return Ok(response.map(|body| Reply { body, silence: None, _lease: Some(lease) }));
+                }
                 Err(mut error) => match error.take_message() {
                     // The connection was closed before the request was sent.
                     Some(unsent) if attempts > 0 => request = unsent,
@@ -145,18 +175,23 @@ impl Shared {
 /// The body of a response. It occupies a place on its connection until it ends.
 struct Reply {
     body: Incoming,
+    silence: Option<Silence>,
     _lease: Option<Lease>,
 }
 
 impl http_body::Body for Reply {
     type Data = Bytes;
-    type Error = hyper::Error;
+    type Error = BoxError;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
-        Pin::new(&mut self.body).poll_frame(cx)
+    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        let frame = Pin::new(&mut self.body).poll_frame(cx).map(|frame| frame.map(|frame| Ok(frame?)));
+        match &mut self.silence {
+            None => frame,
+            Some(silence) => silence.watch(cx, frame),
+        }
     }
 
     fn is_end_stream(&self) -> bool {

@@ -20,13 +20,18 @@ pub(super) struct Pool {
 #[derive(Default)]
 struct State {
     open: Vec<Arc<Connection>>,
-    /// Whoever needs a connection waits for the same one.
     connecting: Option<Connecting>,
     /// Whether the server has chosen HTTP/1.1.
     http1: bool,
 }
 
-type Connecting = Shared<BoxFuture<'static, Result<Dialed, Arc<ConnectError>>>>;
+/// An attempt to connect. Whoever needs a connection waits for the same one.
+struct Connecting {
+    attempt: Attempt,
+    waiting: usize,
+}
+
+type Attempt = Shared<BoxFuture<'static, Result<Dialed, Arc<ConnectError>>>>;
 
 /// How a request can be sent.
 pub(super) enum Way {
@@ -57,19 +62,38 @@ impl Pool {
     /// Waits for a place on a connection; connects if there is none.
     pub(super) async fn lease(&self) -> Result<Way, Arc<ConnectError>> {
         loop {
-            let connecting = match self.state.lock().enter(&self.dialer) {
+            let attempt = match self.state.lock().enter(&self.dialer) {
                 Ok(way) => return Ok(way),
-                Err(connecting) => connecting,
+                Err(attempt) => attempt,
             };
-            let dialed = connecting.clone().await;
-            self.state.lock().finish(&connecting, dialed)?;
+            let waiting = Waiting { pool: self, attempt };
+            let dialed = waiting.attempt.clone().await;
+            self.state.lock().finish(&waiting.attempt, dialed)?;
+        }
+    }
+}
+
+/// Somebody who waits for an attempt. It is given up with the last of them: nobody would poll it, and whoever comes later would be
+/// told that the server has not answered in time.
+struct Waiting<'a> {
+    pool: &'a Pool,
+    attempt: Attempt,
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        let mut state = self.pool.state.lock();
+        let Some(current) = state.current(&self.attempt) else { return };
+        current.waiting -= 1;
+        if current.waiting == 0 {
+            state.connecting = None;
         }
     }
 }
 
 impl State {
-    /// A place on an open connection, or the attempt to open one more.
-    fn enter(&mut self, dialer: &Arc<Dialer>) -> Result<Way, Connecting> {
+    /// A place on an open connection, or the attempt to open one more, which is waited for.
+    fn enter(&mut self, dialer: &Arc<Dialer>) -> Result<Way, Attempt> {
         if self.http1 {
             return Ok(Way::Http1);
         }
@@ -79,18 +103,25 @@ impl State {
         }
         let connecting = self.connecting.get_or_insert_with(|| {
             let dialer = Arc::clone(dialer);
-            async move { dialer.dial().await.map_err(Arc::new) }.boxed().shared()
+            let attempt = async move { dialer.dial().await.map_err(Arc::new) }.boxed().shared();
+            Connecting { attempt, waiting: 0 }
         });
-        Err(connecting.clone())
+        connecting.waiting += 1;
+        Err(connecting.attempt.clone())
+    }
+
+    /// The attempt that is waited for, if it is this one.
+    fn current(&mut self, attempt: &Attempt) -> Option<&mut Connecting> {
+        self.connecting.as_mut().filter(|current| current.attempt.ptr_eq(attempt))
     }
 
     /// Keeps the result of an attempt; all who wait for it do.
     fn finish(
         &mut self,
-        attempt: &Connecting,
+        attempt: &Attempt,
         dialed: Result<Dialed, Arc<ConnectError>>,
     ) -> Result<(), Arc<ConnectError>> {
-        if self.connecting.as_ref().is_some_and(|current| current.ptr_eq(attempt)) {
+        if self.current(attempt).is_some() {
             self.connecting = None;
             match &dialed {
                 Ok(Dialed::Http2(connection)) => self.open.push(Arc::clone(connection)),
