@@ -15,6 +15,7 @@ use crate::{
     errors::Error,
     identity::User,
     negotiate::Accepted,
+    projects::Closing,
     request::Query,
     resource::{Resource, Source},
     stored::Stored,
@@ -46,6 +47,8 @@ pub(crate) struct Cx {
     pub(crate) flow: u64,
     /// Objects in other versions, for their field managers.
     pub(crate) converted: Memo,
+    /// Ends a watch in a project that is suspended.
+    pub(crate) closing: Option<Closing>,
     /// What is recorded of the request, if anything is.
     pub(crate) trail: Option<Arc<Trail>>,
 }
@@ -140,6 +143,7 @@ impl Cx {
             turn: HeldTurn::default(),
             flow: 0,
             converted: Memo::default(),
+            closing: None,
             trail: None,
         }
     }

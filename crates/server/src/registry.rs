@@ -11,7 +11,7 @@ use k1s_object::Status;
 use k1s_store::{Error as StoreError, Precondition, Range, Revision, Txn, prefix_end};
 use parking_lot::{Mutex, RwLock};
 use serde::{Deserialize, Serialize};
-use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::sync::{Semaphore, SemaphorePermit, broadcast};
 
 use crate::{
     bootstrap,
@@ -31,6 +31,9 @@ const MAX_ANONYMOUS_LOOKUPS: usize = 8;
 
 /// Maximum attempts to create a tenant, or to mark it as deleted, while other servers change its mark; then 429.
 const ATTEMPTS: usize = 10;
+
+/// Maximum number of changes that a receiver of [`Registry::changes`] may be behind.
+const MAX_CHANGES: usize = 1024;
 
 /// The phase of a tenant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -120,6 +123,8 @@ pub(crate) struct Registry {
     turns: Turns,
     lookups: Semaphore,
     anonymous_lookups: Semaphore,
+    /// The names of tenants that this server creates and deletes.
+    changes: broadcast::Sender<Arc<str>>,
 }
 
 /// A request that waits for a name. The name is removed with its last waiter.
@@ -149,6 +154,7 @@ impl Registry {
             turns: Turns::default(),
             lookups: Semaphore::new(MAX_LOOKUPS),
             anonymous_lookups: Semaphore::new(MAX_ANONYMOUS_LOOKUPS),
+            changes: broadcast::Sender::new(MAX_CHANGES),
         }
     }
 
@@ -225,7 +231,20 @@ impl Registry {
         let _permit = self.lookup().await?;
         let (tenant, made) = self.open(name, absent).await?;
         self.open.write().insert(name.to_owned(), tenant.clone());
+        if made {
+            self.changed(name);
+        }
         Ok((tenant, made))
+    }
+
+    /// The names of tenants that this server creates and deletes from now on.
+    pub(crate) fn changes(&self) -> broadcast::Receiver<Arc<str>> {
+        self.changes.subscribe()
+    }
+
+    fn changed(&self, name: &str) {
+        // Fails if nobody listens.
+        let _ = self.changes.send(name.into());
     }
 
     /// Finds or creates a tenant in the store.
@@ -311,6 +330,7 @@ impl Registry {
         if let Some(hook) = &self.shared.options.tenant_hook {
             hook.tell(TenantEvent::Gone(name));
         }
+        self.changed(name);
         Ok(marked)
     }
 

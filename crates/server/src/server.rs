@@ -6,6 +6,7 @@ use futures_util::future::BoxFuture;
 use k1s_env::Env;
 use k1s_object::Status;
 use k1s_store::Store;
+use tokio::sync::broadcast;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -96,6 +97,7 @@ impl ApiServer {
             signer,
             documents: Documents::default(),
             probe: Probe::default(),
+            project_watches: crate::projects::Watches::default(),
             stop,
         }))
     }
@@ -179,6 +181,19 @@ impl ApiServer {
             let listed = self.inner.tenants.list(None, usize::MAX).await;
             listed.map(|(found, _, _)| found).map_err(Error::into_status)
         })
+    }
+
+    /// The names of tenants that this server creates and deletes from now on. It tells nothing of other servers over the same
+    /// store.
+    #[must_use]
+    pub fn tenant_changes(&self) -> broadcast::Receiver<Arc<str>> {
+        self.inner.tenants.changes()
+    }
+
+    /// Whether other processes may use the same store.
+    #[must_use]
+    pub fn has_shared_store(&self) -> bool {
+        self.inner.shared.store.is_shared()
     }
 
     /// The tenants that are open in this process; [`ApiServer::stored_tenants`] returns all.

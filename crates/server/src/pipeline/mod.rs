@@ -40,7 +40,7 @@ use crate::{
     flow::{self, RequestBody},
     identity::Peer,
     negotiate::{self, Offer},
-    rbac,
+    projects, rbac,
     request::{self, Path, RequestInfo, ResourcePath},
     server::ApiServer,
     tenants,
@@ -92,6 +92,9 @@ async fn route(
     let info = RequestInfo::resolve(&parts.method, &path, query, longest, enter::projects_of(server));
     around::label_request(&mut notes.labels, &info, &shared.catalog);
     let managed = enter::managed_tenant(server, &info);
+    // A handle that is bound to a tenant has not come in by its name.
+    let entered_by_name = info.is_project || server.bound_tenant().is_none();
+    let entrance = info.tenant.filter(|_| entered_by_name).map(str::to_owned);
     // Authenticate and authorize, in the tenant.
     let wanted = attributes::of(&info, &parts.method, managed);
     let peer = parts.extensions.get::<Arc<Peer>>().map(|peer| &**peer);
@@ -183,6 +186,10 @@ async fn route(
         Method::GET | Method::HEAD => (Bytes::new(), None),
         _ => flow::read(shared, body, share).await.map(|(body, charge)| (body, Some(charge)))?,
     };
+    let closing = match entrance.filter(|_| action.is_watch()) {
+        Some(name) => projects::watch(server.registry(), shared, &name).await?,
+        None => None,
+    };
     let cx = Arc::new(Cx {
         tenant,
         user,
@@ -201,6 +208,7 @@ async fn route(
         turn: HeldTurn::default(),
         flow: flow.hash(),
         converted: Memo::default(),
+        closing,
         trail: trail.cloned(),
     });
     // Dispatch.

@@ -4,16 +4,22 @@
 //! of this crate creates that tenant, and reports in the Project's condition `ControlPlaneReady` whether it may be used;
 //! that condition is all this crate knows of projects. Who may enter is decided as for `/clusters/{name}`.
 
+mod watches;
+
 use std::sync::Arc;
 
-use k1s_object::{Status, status::Details};
+use k1s_object::{Status, gvk::GroupVersionResource, status::Details};
 use serde::Deserialize;
 
 use crate::{
+    cache::{Cache, Snapshot},
     errors::Error,
     registry::Registry,
+    resource::Resource,
     tenant::{Shared, Tenant},
 };
+
+pub(crate) use watches::{Closing, Watches, watch};
 
 const GROUP: &str = "resourcemanager.miloapis.com";
 const VERSION: &str = "v1alpha1";
@@ -51,18 +57,21 @@ pub(crate) async fn admit(
             Entrance::Cluster => Ok(()),
         };
     }
-    let host = registry.find(&shared.options.default_tenant, true).await?;
-    let Some(project) = find(&host, name).await? else {
+    let found = match Projects::of(registry, shared).await? {
+        Some(projects) => projects.find(&*projects.cache.with_own_writes().await?, name)?,
+        None => None,
+    };
+    let Some(project) = found else {
         return match entrance {
             Entrance::Project => Err(Error::not_found(GROUP, RESOURCE, name)),
             Entrance::Cluster => Ok(()),
         };
     };
+    if let Some(suspended) = project.suspended(name) {
+        return Err(suspended.into());
+    }
     let condition = project.status.conditions.into_iter().find(|one| one.kind == CONDITION);
     match (condition, entrance) {
-        (Some(Condition { reason, message, .. }), _) if reason == SUSPENDED => {
-            Err(Status::forbidden(GROUP, RESOURCE, name, message).into())
-        }
         (_, Entrance::Cluster) => Ok(()),
         (Some(Condition { status, .. }), _) if status == "True" => Ok(()),
         (Some(Condition { reason, message, .. }), _) => {
@@ -102,12 +111,43 @@ struct Condition {
     message: String,
 }
 
-/// A Project of the host. From the cache: on a shared store a read would be a round trip per request.
-async fn find(host: &Arc<Tenant>, name: &str) -> Result<Option<Project>, Error> {
-    let gvr = k1s_object::gvk::GroupVersionResource::new(GROUP, VERSION, RESOURCE);
-    let Some(resource) = host.resource(gvr).await? else { return Ok(None) };
-    let snapshot = host.cache(&resource).with_own_writes().await?;
-    let Some(entry) = snapshot.entries.get(&host.key(&resource, "", name)) else { return Ok(None) };
-    let project = serde_json::from_slice(entry.stored.json());
-    Ok(Some(project.map_err(|error| Status::internal(format!("project {name:?} cannot be read: {error}")))?))
+impl Project {
+    /// 403 if it is suspended.
+    fn suspended(&self, name: &str) -> Option<Status> {
+        let condition = self.status.conditions.iter().find(|one| one.kind == CONDITION)?;
+        let message = || condition.message.clone();
+        (condition.reason == SUSPENDED).then(|| Status::forbidden(GROUP, RESOURCE, name, message()))
+    }
+}
+
+/// The Projects of the host. They are read from the cache: on a shared store a read would be a round trip per request.
+struct Projects {
+    host: Arc<Tenant>,
+    resource: Arc<Resource>,
+    cache: Arc<Cache>,
+}
+
+impl Projects {
+    /// `None` if the host has no definition of Projects.
+    async fn of(registry: &Registry, shared: &Shared) -> Result<Option<Projects>, Error> {
+        Projects::in_host(registry.find(&shared.options.default_tenant, true).await?).await
+    }
+
+    async fn in_host(host: Arc<Tenant>) -> Result<Option<Projects>, Error> {
+        let Some(resource) = host.resource(GroupVersionResource::new(GROUP, VERSION, RESOURCE)).await? else {
+            return Ok(None);
+        };
+        let cache = host.cache(&resource);
+        Ok(Some(Projects { host, resource, cache }))
+    }
+
+    fn find(&self, snapshot: &Snapshot, name: &str) -> Result<Option<Project>, Error> {
+        let Some(entry) = snapshot.entries.get(&self.host.key(&self.resource, "", name)) else {
+            return Ok(None);
+        };
+        let project = serde_json::from_slice(entry.stored.json());
+        Ok(Some(
+            project.map_err(|error| Status::internal(format!("project {name:?} cannot be read: {error}")))?,
+        ))
+    }
 }

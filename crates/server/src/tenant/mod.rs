@@ -40,6 +40,7 @@ use crate::{
     node_graph::NodeGraph,
     options::{ServerOptions, TenantEvent},
     probe::Probe,
+    projects,
     rbac::{self, Index, Policies},
     resource::Resource,
     services::Forwarder,
@@ -70,6 +71,8 @@ pub(crate) struct Shared {
     pub(crate) caller: Caller,
     /// Sends requests to aggregated APIs.
     pub(crate) forwarder: Forwarder,
+    /// The watches in projects.
+    pub(crate) project_watches: projects::Watches,
     pub(crate) stop: CancellationToken,
 }
 

@@ -20,6 +20,7 @@ use crate::{
     conversion, errors,
     metrics::Gauge,
     negotiate::{Form, Media},
+    projects::Closing,
     resource::Source,
     select::{Scope, Selection},
 };
@@ -127,6 +128,8 @@ struct Watcher {
     /// events up to it.
     replaced: Option<tokio::sync::watch::Receiver<u64>>,
     ended: bool,
+    /// Ends the watch when its project is suspended.
+    closing: Option<Closing>,
     deadline: Instant,
     /// When the next bookmark is due, if the client requested them.
     bookmark_at: Option<Instant>,
@@ -175,6 +178,7 @@ impl Watcher {
                 Source::Custom(custom) => Some(custom.replaced()),
             },
             ended: false,
+            closing: cx.closing.clone(),
             deadline: now + options.lifetime,
             bookmark_at: options
                 .bookmarks
@@ -253,6 +257,9 @@ impl Watcher {
     /// The next chunk, and whether more may follow. `None`: the end.
     async fn next(&mut self) -> Option<(Bytes, bool)> {
         loop {
+            if let Some(status) = self.closing.as_ref().and_then(Closing::reason) {
+                self.encoder.fail(status);
+            }
             if let Some(chunk) = self.encoder.take_failure() {
                 return Some((chunk, false));
             }
@@ -315,6 +322,7 @@ impl Watcher {
                 self.cache.at_least(revision, crate::cache::PATIENCE).await.is_ok()
             }
             () = self.cx.tenant.stop.cancelled() => false,
+            () = closed(&mut self.closing) => true,
             () = env.sleep_until(wake) => {
                 let now = env.now();
                 if self.bookmark_at.is_some_and(|at| at <= now) {
@@ -497,5 +505,13 @@ async fn replacement(replaced: &mut Option<tokio::sync::watch::Receiver<u64>>) -
         Some(replaced) => {
             Revision::new(replaced.wait_for(|revision| *revision != 0).await.map_or(1, |at| *at))
         }
+    }
+}
+
+/// Waits until the watch's project is suspended.
+async fn closed(closing: &mut Option<Closing>) {
+    match closing {
+        None => std::future::pending().await,
+        Some(closing) => closing.closed().await,
     }
 }

@@ -123,6 +123,49 @@ async fn a_control_plane_that_cannot_be_used_answers_with_a_status() {
 }
 
 #[tokio::test]
+async fn watches_in_a_project_end_when_it_is_suspended() {
+    let (server, admin) = host(true).await;
+    for name in ["p", "q"] {
+        create(&admin, name).await;
+        server.create_tenant(name).await.unwrap();
+        report(&admin, name, "True", "Ready", "").await;
+        admin.post(&path(name, MAPS), config_map("before")).await;
+    }
+    let one = "fieldSelector=metadata.name=before";
+    let own = common::client(&server.find_tenant("p").await.unwrap().as_user(User::admin()));
+    let mut own = own.watch(&format!("{MAPS}?{one}")).await;
+    assert_eq!(own.brief().await.0, "ADDED");
+    let mut other = admin.watch(&format!("{}?{one}", path("q", MAPS))).await;
+    assert_eq!(other.brief().await.0, "ADDED");
+    // Once more after it was resumed.
+    for round in ["first", "second"] {
+        let (by_project, by_cluster) = (path("p", MAPS), format!("/clusters/p{MAPS}"));
+        let mut watches = Vec::new();
+        for entrance in [by_project, by_cluster] {
+            let mut watch = admin.watch(&format!("{entrance}?{one}")).await;
+            assert_eq!(watch.brief().await.0, "ADDED");
+            watches.push(watch);
+        }
+        report(&admin, "p", "False", "Suspended", "the project is suspended").await;
+        for mut watch in watches {
+            let event = watch.event().await;
+            assert_eq!((&event["type"], &event["object"]["code"]), (&json!("ERROR"), &json!(403)), "{event}");
+            let message = event["object"]["message"].as_str().unwrap();
+            assert!(message.ends_with("the project is suspended"), "{message}");
+            assert_eq!(watch.next().await, None);
+        }
+        report(&admin, "p", "True", "Ready", "").await;
+        // Those of other projects, and of the program itself, go on.
+        for (project, watch) in [("p", &mut own), ("q", &mut other)] {
+            let changed = json!({"data": {"round": round}});
+            admin.call("PATCH", &path(project, &format!("{MAPS}/before")), changed).await;
+            let event = watch.event().await;
+            assert_eq!(event["object"]["data"]["round"], round, "{event}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn who_may_enter_is_decided_as_for_clusters() {
     let (server, admin) = host(true).await;
     create(&admin, "p").await;
