@@ -48,6 +48,9 @@ pub trait Engager: Send + Sync + 'static {
     /// finished, its caches freed. When it returns, nothing of this manager works with that cluster. Does nothing if there is
     /// none of that name.
     ///
+    /// It begins when it is first polled, and goes on if nobody waits for it. One that is [engaged](Self::engage) after that has
+    /// to wait for its end, if it has the same name; no other has. So a provider should not wait for it before it engages others.
+    ///
     /// # Errors
     /// If reconciles did not end in time; they were cancelled.
     async fn disengage(&self, name: &ClusterName) -> Result<(), Stuck>;

@@ -12,7 +12,7 @@ use std::{
     time::Duration,
 };
 
-use common::{cluster, copies, copy, expected, idle, runtime, sources, start, tenants, until};
+use common::{cluster, copies, copy, expected, idle, runtime, sources, start, state_of, tenants, until};
 use k1s::{
     Action, BoxError, Context, ManagerOptions, Request,
     env::Env,
@@ -46,11 +46,6 @@ fn hanging() -> kube::Client {
         Ok::<_, Infallible>(http::Response::new(kube::client::Body::empty()))
     });
     kube::Client::new(service, "default")
-}
-
-fn state_of(manager: &MultiClusterManager, name: &str) -> Option<ClusterState> {
-    let clusters = manager.clusters();
-    clusters.into_iter().find(|cluster| cluster.name.as_str() == name).map(|cluster| cluster.state)
 }
 
 async fn over_tenants(count: usize) {

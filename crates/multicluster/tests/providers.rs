@@ -5,73 +5,36 @@
 mod common;
 
 use std::{
-    collections::BTreeMap,
-    net::SocketAddr,
+    collections::{BTreeMap, BTreeSet},
     path::Path,
     sync::{Arc, Mutex},
     time::Duration,
 };
 
-use common::{copies, copy, expected, idle, map, maps, runtime, sources, start, tenants, until};
+use common::{
+    copies, copy, engaged, expected, idle, manager, map, maps, names, projects,
+    proxy::{Proxy, client_of, kubeconfig, listening, secret},
+    runtime, sources, start, state_of, tenants, until,
+};
 use k1s::{
-    BoxError, CancellationToken, ManagerOptions, Runtime,
-    env::{Env, Task},
-    k8s_openapi::{
-        ByteString,
-        api::core::v1::{ConfigMap, Namespace, Secret},
-    },
+    BoxError, Context, ManagerOptions, ObjectKey, Request, Runtime,
+    k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret},
     kind,
     kube::{
         self, Api,
-        api::{DeleteParams, DynamicObject, Patch, PatchParams, PostParams},
+        api::{DeleteParams, Patch, PatchParams, PostParams},
     },
     multicluster::{
         ClusterName, ClusterState, Controller, MultiClusterManager, MultiClusterOptions, Provider as _,
         providers::{
-            KUBECONFIG_LABEL, KubeconfigFiles, KubeconfigSecrets, MultiProvider, Namespaces,
-            ProjectsProvider, StaticProvider, TenantsProvider,
+            KubeconfigFiles, KubeconfigSecrets, MultiProvider, Namespaces, ProjectsProvider, StaticProvider,
+            TenantsProvider,
         },
     },
-    tokio::{
-        self,
-        net::{TcpListener, TcpStream},
-    },
+    tokio::sync::Semaphore,
 };
-use k1s_runtime::client::http2;
+use k1s_runtime::ControllerOptions;
 use serde_json::json;
-
-fn manager(runtime: &Runtime) -> MultiClusterManager {
-    let manager =
-        MultiClusterManager::new(runtime, ManagerOptions::local(), MultiClusterOptions::new()).unwrap();
-    Controller::managed_by(&manager).for_(kind::<ConfigMap>()).complete(copy).unwrap();
-    manager
-}
-
-fn names(manager: &MultiClusterManager) -> Vec<String> {
-    manager.clusters().iter().map(|cluster| cluster.name.to_string()).collect()
-}
-
-/// Waits until these clusters are engaged.
-async fn engaged(manager: &MultiClusterManager, wanted: &[&str]) {
-    until(async || (names(manager) == wanted).then_some(())).await;
-}
-
-/// A runtime that listens on HTTP, and a kubeconfig for a tenant of it.
-async fn listening() -> Runtime {
-    Runtime::builder().listen(([127, 0, 0, 1], 0)).start().await.unwrap()
-}
-
-fn kubeconfig(runtime: &Runtime, tenant: &str) -> String {
-    let (text, url) = (runtime.kubeconfig().unwrap(), runtime.url().unwrap());
-    assert!(text.contains(url), "{text}");
-    text.replacen(url, &format!("{url}/clusters/{tenant}"), 1)
-}
-
-async fn client_of(kubeconfig: &str) -> kube::Client {
-    let config = kube::config::Kubeconfig::from_yaml(kubeconfig).unwrap();
-    let config = kube::Config::from_custom_kubeconfig(config, &Default::default()).await.unwrap();
-    http2(&Env::system(), config).unwrap()
-}
 
 #[tokio::test]
 async fn tenants_of_a_server_come_and_go_over_https() {
@@ -105,124 +68,13 @@ async fn tenants_of_a_server_come_and_go_over_https() {
     server.stop().await.unwrap();
 }
 
-/// Forwards connections to a server, and can cut them.
-struct Proxy {
-    address: SocketAddr,
-    /// `Err` while it refuses connections; cancelled to cut those that there are.
-    open: Arc<Mutex<Result<CancellationToken, ()>>>,
-    /// Connections at this moment, and the most there have been.
-    count: Arc<Mutex<(usize, usize)>>,
-    task: Task<()>,
-}
-
-impl Proxy {
-    async fn to(server: &str) -> Proxy {
-        let server: SocketAddr = server.strip_prefix("https://").unwrap().parse().unwrap();
-        let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
-        let address = listener.local_addr().unwrap();
-        let open = Arc::new(Mutex::new(Ok(CancellationToken::new())));
-        let count = Arc::new(Mutex::new((0, 0)));
-        let (state, counted, env) = (Arc::clone(&open), Arc::clone(&count), Env::system());
-        let task = env.clone().spawn("proxy", async move {
-            loop {
-                let (mut near, _) = listener.accept().await.unwrap();
-                let Ok(cut) = state.lock().unwrap().clone() else { continue };
-                let counted = Arc::clone(&counted);
-                drop(env.spawn("proxied connection", async move {
-                    {
-                        let mut count = counted.lock().unwrap();
-                        count.0 += 1;
-                        count.1 = count.1.max(count.0);
-                    }
-                    let mut far = TcpStream::connect(server).await.unwrap();
-                    let copied = tokio::io::copy_bidirectional(&mut near, &mut far);
-                    // How a connection ends does not matter here.
-                    drop(cut.run_until_cancelled(copied).await);
-                    counted.lock().unwrap().0 -= 1;
-                }));
-            }
-        });
-        Proxy { address, open, count, task }
-    }
-
-    fn cut(&self) {
-        if let Ok(cut) = std::mem::replace(&mut *self.open.lock().unwrap(), Err(())) {
-            cut.cancel();
-        }
-    }
-
-    fn restore(&self) {
-        *self.open.lock().unwrap() = Ok(CancellationToken::new());
-    }
-
-    /// The most connections that there have been at a time.
-    fn most(&self) -> usize {
-        self.count.lock().unwrap().1
-    }
-}
-
-/// A fleet of all tenants of a server, whose watches are open, and the most connections that it needed.
-async fn connections_of_a_fleet(server: &Runtime, count: usize) -> usize {
-    let proxy = Proxy::to(server.url().unwrap()).await;
-    let address = format!("https://{}", proxy.address);
-    let kubeconfig = server.kubeconfig().unwrap().replace(server.url().unwrap(), &address);
-    let mut wanted = tenants(server, count).await;
-    wanted.sort();
-    let host = runtime().await;
-    let manager = manager(&host);
-    let provider =
-        TenantsProvider::new(client_of(&kubeconfig).await).with_filter(|name| name.starts_with('t'));
-    manager.add_provider(Arc::new(provider));
-    let running = start(&manager);
-    until(async || (names(&manager) == wanted).then_some(())).await;
-    for name in &wanted {
-        sources(&server.tenant_client(name).await.unwrap(), 1, name).await;
-    }
-    for name in &wanted {
-        let client = server.tenant_client(name).await.unwrap();
-        until(async || (copies(&client).await == expected(1, name)).then_some(())).await;
-    }
-    assert!(manager.clusters().iter().all(|cluster| cluster.state == ClusterState::Ready));
-    let most = proxy.most();
-    running.stop().await;
-    host.stop().await.unwrap();
-    most
-}
-
-#[tokio::test]
-async fn one_connection_serves_all_tenants_of_a_server() {
-    let server = listening().await;
-    assert_eq!(connections_of_a_fleet(&server, 30).await, 1);
-    server.stop().await.unwrap();
-}
-
-#[tokio::test]
-async fn a_server_that_limits_the_requests_of_a_connection_gets_more_connections() {
-    let mut options = k1s::server::ServerOptions::default();
-    options.connections.max_streams = 10;
-    let builder = Runtime::builder().server_options(options);
-    let server = builder.listen(([127, 0, 0, 1], 0)).start().await.unwrap();
-    // A watch of each of 30 tenants, and short requests beside them.
-    let connections = connections_of_a_fleet(&server, 30).await;
-    assert!((4..=8).contains(&connections), "{connections}");
-    server.stop().await.unwrap();
-}
-
-impl Drop for Proxy {
-    fn drop(&mut self) {
-        self.cut();
-        self.task.abort();
-    }
-}
-
 #[tokio::test]
 async fn tenants_of_two_servers_are_one_fleet_also_while_one_is_cut_off() {
     let folder = tempfile::tempdir().unwrap();
     let near = runtime().await;
     let far = Runtime::builder().disk(folder.path()).listen(([127, 0, 0, 1], 0)).start().await.unwrap();
     let proxy = Proxy::to(far.url().unwrap()).await;
-    let kubeconfig =
-        far.kubeconfig().unwrap().replace(far.url().unwrap(), &format!("https://{}", proxy.address));
+    let kubeconfig = proxy.kubeconfig(far.kubeconfig().unwrap());
     // The same names on both, and other objects.
     for (server, value) in [(&near, "near"), (&far, "far")] {
         for name in tenants(server, 2).await {
@@ -290,6 +142,29 @@ async fn tenants_of_two_servers_are_one_fleet_also_while_one_is_cut_off() {
 }
 
 #[tokio::test]
+async fn tenants_of_this_process_come_and_go_without_waiting_for_the_next_list() {
+    let runtime = runtime().await;
+    tenants(&runtime, 1).await;
+    let manager = manager(&runtime);
+    manager.add_provider(Arc::new(runtime.tenants_provider().with_interval(Duration::from_secs(3600))));
+    let running = start(&manager);
+    engaged(&manager, &["t0"]).await;
+    let before = manager.cluster(&"t0".into()).unwrap();
+    runtime.server().create_tenant("t1").await.unwrap();
+    engaged(&manager, &["t0", "t1"]).await;
+    runtime.server().delete_tenant("t0").await.unwrap();
+    engaged(&manager, &["t1"]).await;
+    runtime.server().create_tenant("t0").await.unwrap();
+    until(async || (!manager.cluster(&"t0".into())?.is_same(&before)).then_some(())).await;
+    for number in 2..40 {
+        runtime.server().create_tenant(&format!("t{number}")).await.unwrap();
+    }
+    until(async || (names(&manager).len() == 40).then_some(())).await;
+    running.stop().await;
+    runtime.stop().await.unwrap();
+}
+
+#[tokio::test]
 async fn a_tenant_that_is_made_again_is_engaged_anew() {
     let runtime = runtime().await;
     tenants(&runtime, 1).await;
@@ -307,15 +182,6 @@ async fn a_tenant_that_is_made_again_is_engaged_anew() {
     assert_eq!(copies(&client).await, expected(1, "again"));
     running.stop().await;
     runtime.stop().await.unwrap();
-}
-
-fn secret(name: &str, kubeconfig: &str) -> Secret {
-    let mut secret = Secret::default();
-    secret.metadata.name = Some(name.to_owned());
-    secret.metadata.labels = Some(BTreeMap::from([(KUBECONFIG_LABEL.to_owned(), "true".to_owned())]));
-    let content = ByteString(kubeconfig.as_bytes().to_vec());
-    secret.data = Some(BTreeMap::from([("kubeconfig".to_owned(), content)]));
-    secret
 }
 
 #[tokio::test]
@@ -481,62 +347,15 @@ async fn several_providers_have_prefixes() {
     runtime.stop().await.unwrap();
 }
 
-/// Definitions of Projects and their control planes, with as much schema as the provider needs.
-async fn install_projects(runtime: &Runtime) {
-    for (group, kind, plural) in [
-        ("resourcemanager.miloapis.com", "Project", "projects"),
-        ("infrastructure.miloapis.com", "ProjectControlPlane", "projectcontrolplanes"),
-    ] {
-        let definition = json!({
-            "apiVersion": "apiextensions.k8s.io/v1",
-            "kind": "CustomResourceDefinition",
-            "metadata": {"name": format!("{plural}.{group}")},
-            "spec": {
-                "group": group,
-                "names": {"kind": kind, "plural": plural},
-                "scope": "Cluster",
-                "versions": [{
-                    "name": "v1alpha1", "served": true, "storage": true,
-                    "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}},
-                }],
-            },
-        });
-        runtime.apply(&definition.to_string()).await.unwrap();
-    }
-}
-
-fn projects(client: kube::Client, internal: bool) -> Api<DynamicObject> {
-    let (group, kind) = if internal {
-        ("infrastructure.miloapis.com", "ProjectControlPlane")
-    } else {
-        ("resourcemanager.miloapis.com", "Project")
-    };
-    let gvk = kube::core::GroupVersionKind::gvk(group, "v1alpha1", kind);
-    Api::all_with(client, &kube::api::ApiResource::from_gvk(&gvk))
-}
-
-async fn put(api: &Api<DynamicObject>, kind: &str, name: &str, condition: &str, ready: bool) {
-    let group = if kind == "Project" { "resourcemanager" } else { "infrastructure" };
-    let status = if ready { "True" } else { "False" };
-    let object = json!({
-        "apiVersion": format!("{group}.miloapis.com/v1alpha1"),
-        "kind": kind,
-        "metadata": {"name": name, "labels": {"of": name}},
-        "status": {"conditions": [{"type": condition, "status": status}]},
-    });
-    let force = PatchParams::apply("test").force();
-    api.patch(name, &force, &Patch::Apply(object)).await.unwrap();
-}
-
 #[tokio::test]
 async fn project_control_planes_that_are_ready_are_clusters() {
     let runtime = runtime().await;
     tenants(&runtime, 3).await;
-    install_projects(&runtime).await;
-    let planes = projects(runtime.client(), true);
-    put(&planes, "ProjectControlPlane", "t0", "ControlPlaneReady", true).await;
-    put(&planes, "ProjectControlPlane", "t1", "ControlPlaneReady", false).await;
-    put(&planes, "ProjectControlPlane", "t2", "ControlPlaneReady", true).await;
+    projects::install(&runtime).await;
+    let planes = projects::all(runtime.client(), true);
+    projects::put(&planes, "ProjectControlPlane", "t0", "ControlPlaneReady", true).await;
+    projects::put(&planes, "ProjectControlPlane", "t1", "ControlPlaneReady", false).await;
+    projects::put(&planes, "ProjectControlPlane", "t2", "ControlPlaneReady", true).await;
     let manager = manager(&runtime);
     let provider =
         ProjectsProvider::in_process(runtime.tenant_connector()).with_selector("of in (t0, t1)").unwrap();
@@ -544,14 +363,14 @@ async fn project_control_planes_that_are_ready_are_clusters() {
     let running = start(&manager);
     manager.wait_until_idle(idle()).await.unwrap();
     assert_eq!(names(&manager), ["t0"], "t1 is not ready, t2 not selected");
-    put(&planes, "ProjectControlPlane", "t1", "ControlPlaneReady", true).await;
+    projects::put(&planes, "ProjectControlPlane", "t1", "ControlPlaneReady", true).await;
     manager.wait_until_idle(idle()).await.unwrap();
     assert_eq!(names(&manager), ["t0", "t1"]);
     let client = runtime.tenant_client("t1").await.unwrap();
     sources(&client, 1, "project").await;
     manager.wait_until_idle(idle()).await.unwrap();
     assert_eq!(copies(&client).await, expected(1, "project"));
-    put(&planes, "ProjectControlPlane", "t1", "ControlPlaneReady", false).await;
+    projects::put(&planes, "ProjectControlPlane", "t1", "ControlPlaneReady", false).await;
     planes.delete("t0", &DeleteParams::default()).await.unwrap();
     manager.wait_until_idle(idle()).await.unwrap();
     assert_eq!(names(&manager), Vec::<String>::new());
@@ -586,10 +405,10 @@ fn endpoint(runtime: &Runtime) -> kube::Client {
 async fn projects_that_are_ready_are_clusters_through_the_endpoint_of_the_api() {
     let runtime = runtime().await;
     tenants(&runtime, 2).await;
-    install_projects(&runtime).await;
-    let all = projects(runtime.client(), false);
-    put(&all, "Project", "t0", "Ready", true).await;
-    put(&all, "Project", "t1", "Ready", false).await;
+    projects::install(&runtime).await;
+    let all = projects::all(runtime.client(), false);
+    projects::put(&all, "Project", "t0", "Ready", true).await;
+    projects::put(&all, "Project", "t1", "Ready", false).await;
     let client = runtime.tenant_client("t0").await.unwrap();
     sources(&client, 2, "external").await;
     // The manager has another host than the endpoint.
@@ -614,8 +433,15 @@ async fn internal_addresses_are_made_from_a_template() {
     tenants(&server, 1).await;
     sources(&server.tenant_client("t0").await.unwrap(), 1, "internal").await;
     let host = runtime().await;
-    install_projects(&host).await;
-    put(&projects(host.client(), true), "ProjectControlPlane", "t0", "ControlPlaneReady", true).await;
+    projects::install(&host).await;
+    projects::put(
+        &projects::all(host.client(), true),
+        "ProjectControlPlane",
+        "t0",
+        "ControlPlaneReady",
+        true,
+    )
+    .await;
     let config = kube::config::Kubeconfig::from_yaml(server.kubeconfig().unwrap()).unwrap();
     let credentials = kube::Config::from_custom_kubeconfig(config, &Default::default()).await.unwrap();
     let address = format!("{}/clusters/{{name}}", server.url().unwrap());
@@ -624,6 +450,132 @@ async fn internal_addresses_are_made_from_a_template() {
     manager.run_until_idle(idle()).await.unwrap();
     let client = server.tenant_client("t0").await.unwrap();
     assert_eq!(copies(&client).await, expected(1, "internal"));
+    // The connection is one of the host's environment.
+    assert!(host.env().tasks().iter().any(|task| &*task.name == "http2-requests"));
     host.stop().await.unwrap();
     server.stop().await.unwrap();
+}
+
+/// Reconciles of sources wait for permits.
+struct Gate {
+    permits: Semaphore,
+    /// The clusters of those that have begun.
+    begun: Mutex<BTreeSet<String>>,
+}
+
+fn gated(runtime: &Runtime) -> (MultiClusterManager, Arc<Gate>) {
+    let manager =
+        MultiClusterManager::new(runtime, ManagerOptions::local(), MultiClusterOptions::new()).unwrap();
+    let gate = Arc::new(Gate { permits: Semaphore::new(0), begun: Mutex::default() });
+    let inside = Arc::clone(&gate);
+    Controller::managed_by(&manager)
+        .for_(kind::<ConfigMap>())
+        .with_options(ControllerOptions::concurrent(50))
+        .complete(move |request: Request, context: Context| {
+            let gate = Arc::clone(&inside);
+            async move {
+                if request.name().starts_with("src-") {
+                    gate.begun.lock().unwrap().insert(context.cluster().name().to_string());
+                    gate.permits.acquire().await?.forget();
+                }
+                copy(request, context).await
+            }
+        })
+        .unwrap();
+    (manager, gate)
+}
+
+/// Waits until a reconcile has begun in each of these clusters.
+async fn begun(gate: &Gate, names: &[String]) {
+    until(async || names.iter().all(|name| gate.begun.lock().unwrap().contains(name)).then_some(())).await;
+}
+
+#[tokio::test]
+async fn a_tenant_whose_reconcile_does_not_end_delays_no_other_and_its_successor_waits() {
+    let runtime = runtime().await;
+    let old = tenants(&runtime, 1).await;
+    sources(&runtime.tenant_client("t0").await.unwrap(), 1, "old").await;
+    let (manager, gate) = gated(&runtime);
+    manager.add_provider(Arc::new(runtime.tenants_provider().with_interval(Duration::from_millis(20))));
+    let running = start(&manager);
+    begun(&gate, &old).await;
+    let disengaging = || state_of(&manager, "t0") == Some(ClusterState::Disengaging);
+    runtime.server().delete_tenant("t0").await.unwrap();
+    until(async || disengaging().then_some(())).await;
+    for (name, value) in [("t0", "new"), ("t1", "other")] {
+        runtime.server().create_tenant(name).await.unwrap();
+        sources(&runtime.tenant_client(name).await.unwrap(), 1, value).await;
+    }
+    until(async || state_of(&manager, "t1")).await;
+    assert!(disengaging(), "its reconcile still runs");
+    gate.permits.add_permits(1000);
+    for (name, value) in [("t0", "new"), ("t1", "other")] {
+        let client = runtime.tenant_client(name).await.unwrap();
+        until(async || (copies(&client).await == expected(1, value)).then_some(())).await;
+    }
+    running.stop().await;
+    runtime.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn objects_whose_clusters_cannot_be_left_do_not_occupy_the_provider() {
+    const STUCK: usize = 20;
+    let runtime = runtime().await;
+    let all = tenants(&runtime, STUCK + 1).await;
+    let (stuck, other) = (&all[..STUCK], &all[STUCK]);
+    projects::install(&runtime).await;
+    let planes = projects::all(runtime.client(), true);
+    let ready = async |name: &str, ready: bool| {
+        projects::put(&planes, "ProjectControlPlane", name, "ControlPlaneReady", ready).await;
+    };
+    for name in stuck {
+        sources(&runtime.tenant_client(name).await.unwrap(), 1, "a").await;
+        ready(name, true).await;
+    }
+    let (manager, gate) = gated(&runtime);
+    manager.add_provider(Arc::new(ProjectsProvider::in_process(runtime.tenant_connector())));
+    let running = start(&manager);
+    begun(&gate, stuck).await;
+    for name in stuck {
+        ready(name, false).await;
+    }
+    ready(other, true).await;
+    let disengaging = |name: &String| state_of(&manager, name) == Some(ClusterState::Disengaging);
+    until(async || {
+        (stuck.iter().all(disengaging) && manager.cluster(&other.as_str().into()).is_some()).then_some(())
+    })
+    .await;
+    gate.permits.add_permits(1000);
+    engaged(&manager, &[other]).await;
+    running.stop().await;
+    runtime.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_fixed_cluster_has_the_managers_options_once_it_runs_and_is_never_a_stopped_one() {
+    let runtime = runtime().await;
+    tenants(&runtime, 1).await;
+    let client = runtime.tenant_client("t0").await.unwrap();
+    sources(&client, 1, "a").await;
+    let provider = Arc::new(StaticProvider::new().with("t0", client.clone()));
+    // Its options are the defaults, since no manager is known. It is nobody else's.
+    let early = provider.get(&"t0".into()).await.unwrap();
+    assert!(!early.is_same(&provider.get(&"t0".into()).await.unwrap()));
+    assert!(provider.get(&"t1".into()).await.unwrap_err().is_not_found());
+    let manager = manager(&runtime);
+    manager.add_provider(Arc::clone(&provider) as _);
+    let running = start(&manager);
+    engaged(&manager, &["t0"]).await;
+    let cluster = manager.cluster(&"t0".into()).unwrap();
+    assert!(provider.get(&"t0".into()).await.unwrap().is_same(&cluster));
+    // It counts as work of the manager: `wait_until_idle` waits for its reconciles.
+    manager.wait_until_idle(idle()).await.unwrap();
+    assert_eq!(copies(&client).await, expected(1, "a"));
+    manager.disengage(&"t0".into()).await.unwrap();
+    assert!(cluster.stopped().is_cancelled());
+    let again = manager.get_cluster(&"t0".into()).await.unwrap();
+    assert!(!again.stopped().is_cancelled());
+    again.client().get::<ConfigMap>(&ObjectKey::namespaced("default", "src-0")).await.unwrap();
+    running.stop().await;
+    runtime.stop().await.unwrap();
 }

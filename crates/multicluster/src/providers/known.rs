@@ -1,11 +1,15 @@
 //! The clusters that a provider has engaged: what is new or has changed is engaged, what is gone is disengaged.
 
-use std::collections::{BTreeMap, HashMap};
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+};
 
-use futures_util::future::join_all;
+use futures_util::FutureExt as _;
 use k1s_runtime::{Cluster, ClusterName};
 use parking_lot::Mutex;
 
+use super::env_of;
 use crate::{Engager, ProviderError};
 
 /// Clusters, each with what it depends on: its credentials, the uid of its object.
@@ -13,9 +17,15 @@ pub(super) struct Known<V> {
     clusters: Mutex<HashMap<ClusterName, (V, Cluster)>>,
 }
 
+impl<V> Default for Known<V> {
+    fn default() -> Known<V> {
+        Known { clusters: Mutex::default() }
+    }
+}
+
 impl<V: PartialEq> Known<V> {
     pub(super) fn new() -> Known<V> {
-        Known { clusters: Mutex::default() }
+        Known::default()
     }
 
     pub(super) fn get(&self, name: &ClusterName) -> Result<Cluster, ProviderError> {
@@ -37,21 +47,31 @@ impl<V: PartialEq> Known<V> {
         engager.engage(cluster);
     }
 
-    /// Disengages a cluster, if it is engaged.
-    pub(super) async fn disengage(&self, engager: &dyn Engager, name: &ClusterName) {
-        let known = self.clusters.lock().remove(name).is_some();
-        if known {
+    /// Begins to disengage a cluster, if it is engaged. Nobody waits for its end: a reconcile that does not end must not hold up
+    /// what else there is to engage. Its successor, of the same name, waits in the engager.
+    pub(super) fn disengage(&self, engager: &Arc<dyn Engager>, name: &ClusterName) {
+        if self.clusters.lock().remove(name).is_none() {
+            return;
+        }
+        let (own, name) = (Arc::clone(engager), name.clone());
+        let mut ending = Box::pin(async move {
             // What is stuck was logged and cancelled.
-            let _ = engager.disengage(name).await;
+            let _ = own.disengage(&name).await;
+        });
+        // Polled at once, so that it begins before anything else that the caller does.
+        if (&mut ending).now_or_never().is_none() {
+            drop(env_of(&**engager).spawn("provider: disengaging", ending));
         }
     }
 
-    /// Disengages what is not in a list, all at once.
-    pub(super) async fn disengage_others(&self, engager: &dyn Engager, list: &BTreeMap<ClusterName, V>) {
+    /// Begins to disengage what is not in a list.
+    pub(super) fn disengage_others(&self, engager: &Arc<dyn Engager>, list: &BTreeMap<ClusterName, V>) {
         let gone: Vec<ClusterName> = {
             let clusters = self.clusters.lock();
             clusters.keys().filter(|name| !list.contains_key(*name)).cloned().collect()
         };
-        join_all(gone.iter().map(|name| self.disengage(engager, name))).await;
+        for name in &gone {
+            self.disengage(engager, name);
+        }
     }
 }

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use super::known::Known;
 use crate::{Engager, ProviderError};
 
-/// Number of clusters that are engaged or disengaged at once: one that does not go must not hold up the others.
+/// Number of clusters that are connected to at once.
 const CONCURRENT: usize = 16;
 
 /// Objects that stand for clusters, one each, of the same name.
@@ -81,7 +81,7 @@ impl<T: ObjectClusters> Objects<T> {
             let (this, engager, of) = (Arc::clone(&self), Arc::clone(&engager), watched.clone());
             let reconcile = move |request: Request, _: Context| {
                 let (this, engager, of) = (Arc::clone(&this), Arc::clone(&engager), of.clone());
-                async move { this.reconcile(&request, &of, &*engager).await }
+                async move { this.reconcile(&request, &of, &engager).await }
             };
             let mut source = watched.source(source::kind(self.of.kind(), Handler::for_object()));
             if own.is_some() {
@@ -115,20 +115,20 @@ impl<T: ObjectClusters> Objects<T> {
         &self,
         key: &Request,
         watched: &Cluster,
-        engager: &dyn Engager,
+        engager: &Arc<dyn Engager>,
     ) -> Result<Action, BoxError> {
         let name = ClusterName::new(key.name());
         let object = watched.client().kind(self.of.kind()).get_opt(key).await?;
         let wanted = object.and_then(|object| Some((self.of.fingerprint(&object)?, object)));
         let Some((fingerprint, object)) = wanted else {
-            self.known.disengage(engager, &name).await;
+            self.known.disengage(engager, &name);
             return Ok(Action::done());
         };
         if self.known.is_current(&name, &fingerprint) {
             return Ok(Action::done());
         }
         let cluster = self.of.connect(name, &object, watched, engager.cluster_options()).await?;
-        self.known.engage(engager, fingerprint, cluster);
+        self.known.engage(&**engager, fingerprint, cluster);
         Ok(Action::done())
     }
 }

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use k1s_env::Env;
 use k1s_object::selector::LabelSelector;
 use k1s_runtime::{BoxError, Cluster, ClusterName, ClusterOptions, Kind};
 use kube::api::{ApiResource, DynamicObject};
 
 use super::{
-    Connection, Connector, at_path, connector, kubeconfig,
+    Connection, Connector, at_path, connector,
+    kubeconfig::Clients,
     objects::{ObjectClusters, Objects, provider_of_objects},
 };
 
@@ -35,8 +35,20 @@ struct Projects {
     /// Where Projects are watched, if not in the host cluster.
     watched: Option<kube::Client>,
     selector: Option<LabelSelector>,
-    /// How projects are connected to, if not through the server that they are watched at.
-    connect: Option<Connector>,
+    inside: Inside,
+}
+
+/// How projects are connected to.
+enum Inside {
+    /// Through the server that they are watched at.
+    Path,
+    /// At an address of their own, in which `{name}` is the project's name.
+    Address {
+        address: String,
+        credentials: Box<kube::Config>,
+        clients: Clients,
+    },
+    Connector(Connector),
 }
 
 impl ProjectsProvider {
@@ -45,7 +57,7 @@ impl ProjectsProvider {
     /// credentials of the manager's client.
     #[must_use]
     pub fn external() -> ProjectsProvider {
-        ProjectsProvider::with(Discovery::External, None)
+        ProjectsProvider::with(Discovery::External, Inside::Path)
     }
 
     /// Watches `ProjectControlPlane`s (`infrastructure.miloapis.com/v1alpha1`) in the host cluster, and connects to the address
@@ -60,24 +72,18 @@ impl ProjectsProvider {
     pub fn internal_at(address: impl Into<String>, credentials: kube::Config) -> ProjectsProvider {
         let address = address.into();
         let address = if address.contains("://") { address } else { format!("https://{address}") };
-        let connect = connector(move |name: ClusterName| {
-            let (address, mut config) = (address.replace("{name}", &name), credentials.clone());
-            async move {
-                config.cluster_url = address.parse()?;
-                Ok(Box::new(kubeconfig::connect(&Env::system(), config)?) as Connection)
-            }
-        });
-        ProjectsProvider::with(Discovery::Internal, Some(connect))
+        let (credentials, clients) = (Box::new(credentials), Clients::default());
+        ProjectsProvider::with(Discovery::Internal, Inside::Address { address, credentials, clients })
     }
 
     /// Watches `ProjectControlPlane`s, and connects to control planes in this process.
     #[must_use]
     pub fn in_process(connect: Connector) -> ProjectsProvider {
-        ProjectsProvider::with(Discovery::Internal, Some(connect))
+        ProjectsProvider::with(Discovery::Internal, Inside::Connector(connect))
     }
 
-    fn with(discovery: Discovery, connect: Option<Connector>) -> ProjectsProvider {
-        let projects = Projects { discovery, watched: None, selector: None, connect };
+    fn with(discovery: Discovery, inside: Inside) -> ProjectsProvider {
+        let projects = Projects { discovery, watched: None, selector: None, inside };
         ProjectsProvider { objects: Arc::new(Objects::new(projects)) }
     }
 
@@ -118,7 +124,7 @@ impl ProjectsProvider {
     /// Connects to projects in another way.
     #[must_use]
     pub fn with_connector(self, connect: Connector) -> ProjectsProvider {
-        self.change(|projects| projects.connect = Some(connect))
+        self.change(|projects| projects.inside = Inside::Connector(connect))
     }
 }
 
@@ -192,12 +198,17 @@ impl ObjectClusters for Projects {
         watched: &Cluster,
         options: ClusterOptions,
     ) -> Result<Cluster, BoxError> {
-        match &self.connect {
-            Some(connect) => Ok(Cluster::new(name.clone(), &*connect(name).await?, options)),
-            None => {
-                let client = at_path(watched.kube_client(), &control_plane_path(&name));
-                Ok(Cluster::new(name, client, options))
+        let client = match &self.inside {
+            Inside::Connector(connect) => {
+                return Ok(Cluster::new(name.clone(), &*connect(name).await?, options));
             }
-        }
+            Inside::Address { address, credentials, clients } => {
+                let mut config = (**credentials).clone();
+                config.cluster_url = address.replace("{name}", &name).parse()?;
+                clients.of_config(config, &options)?
+            }
+            Inside::Path => at_path(watched.kube_client(), &control_plane_path(&name)),
+        };
+        Ok(Cluster::new(name, client, options))
     }
 }

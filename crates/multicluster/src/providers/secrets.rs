@@ -10,7 +10,7 @@ use k8s_openapi::api::core::v1::Secret;
 use kube::config::Kubeconfig;
 
 use super::{
-    kubeconfig,
+    kubeconfig::Clients,
     objects::{ObjectClusters, Objects, provider_of_objects},
 };
 
@@ -32,6 +32,7 @@ struct Secrets {
     selector: String,
     parsed: LabelSelector,
     key: String,
+    clients: Clients,
 }
 
 impl KubeconfigSecrets {
@@ -56,8 +57,8 @@ impl KubeconfigSecrets {
 
     fn assemble(namespace: Arc<str>, selector: String, key: String) -> Result<KubeconfigSecrets, BoxError> {
         let parsed = LabelSelector::parse(&selector)?;
-        let objects = Arc::new(Objects::new(Secrets { namespace, selector, parsed, key }));
-        Ok(KubeconfigSecrets { objects })
+        let secrets = Secrets { namespace, selector, parsed, key, clients: Clients::default() };
+        Ok(KubeconfigSecrets { objects: Arc::new(Objects::new(secrets)) })
     }
 }
 
@@ -103,7 +104,7 @@ impl ObjectClusters for Secrets {
     ) -> Result<Cluster, BoxError> {
         let content = self.fingerprint(secret).unwrap_or_default();
         let config = Kubeconfig::from_yaml(std::str::from_utf8(&content)?)?;
-        let client = kubeconfig::client(config, None, &options).await?;
+        let client = self.clients.of_kubeconfig(config, None, &options).await?;
         Ok(Cluster::new(name, client, options))
     }
 }

@@ -112,8 +112,17 @@ struct Gate {
 struct State {
     /// The clusters of the provider.
     known: BTreeMap<ClusterName, Cluster>,
+    /// How often the provider waits for the end of the work with a cluster that it has no longer.
+    leaving: BTreeMap<ClusterName, usize>,
     /// The shards that this replica works on.
     active: BTreeMap<u32, ShardToken>,
+}
+
+impl State {
+    /// The clusters that this replica may work with, if it owns their shards.
+    fn names(&self) -> impl Iterator<Item = &ClusterName> {
+        self.known.keys().chain(self.leaving.keys())
+    }
 }
 
 type Stopping = FuturesUnordered<BoxFuture<'static, ()>>;
@@ -152,7 +161,7 @@ impl Gate {
         let names: Vec<ClusterName> = {
             let mut state = self.state.lock();
             state.active.remove(&shard);
-            state.known.keys().filter(|name| self.sharding.shard_of(name) == shard).cloned().collect()
+            state.names().filter(|name| self.sharding.shard_of(name) == shard).cloned().collect()
         };
         self.disengage_each(names).await;
         release.confirm();
@@ -162,7 +171,7 @@ impl Gate {
         let names = {
             let mut state = self.state.lock();
             state.active.clear();
-            state.known.keys().cloned().collect()
+            state.names().cloned().collect()
         };
         self.disengage_each(names).await;
     }
@@ -197,11 +206,84 @@ impl Engager for Gate {
     }
 
     async fn disengage(&self, name: &ClusterName) -> Result<(), Stuck> {
-        self.state.lock().known.remove(name);
-        self.engager.disengage(name).await
+        {
+            let mut state = self.state.lock();
+            state.known.remove(name);
+            *state.leaving.entry(name.clone()).or_default() += 1;
+        }
+        let ended = self.engager.disengage(name).await;
+        let mut state = self.state.lock();
+        if let Entry::Occupied(mut leaving) = state.leaving.entry(name.clone()) {
+            *leaving.get_mut() -= 1;
+            if *leaving.get() == 0 {
+                leaving.remove();
+            }
+        }
+        ended
     }
 
     fn synced(&self) {
         self.engager.synced();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+
+    use futures_util::FutureExt as _;
+    use k1s_env::Env;
+    use k1s_runtime::sharding::ShardingOptions;
+    use kube::client::Body;
+    use tokio::sync::watch;
+
+    use super::*;
+
+    /// Disengages clusters when it is told to.
+    struct Slow {
+        ended: watch::Receiver<bool>,
+    }
+
+    #[async_trait::async_trait]
+    impl Engager for Slow {
+        fn cluster_options(&self) -> ClusterOptions {
+            ClusterOptions::default()
+        }
+
+        fn host(&self) -> Option<Manager> {
+            None
+        }
+
+        fn engage(&self, _: Cluster) {}
+
+        async fn disengage(&self, _: &ClusterName) -> Result<(), Stuck> {
+            // The sender is dropped when the test has ended.
+            let _ = self.ended.clone().wait_for(|ended| *ended).await;
+            Ok(())
+        }
+
+        fn synced(&self) {}
+    }
+
+    #[tokio::test]
+    async fn a_cluster_that_its_provider_takes_away_is_waited_for_before_the_shards_are_released() {
+        let service = tower::service_fn(|_: http::Request<Body>| async {
+            Ok::<_, Infallible>(http::Response::new(Body::empty()))
+        });
+        let client = kube::Client::new(service, "default");
+        let sharding =
+            Sharding::new(client.clone(), Env::system(), ShardingOptions::new("test", "default")).unwrap();
+        let (end, ended) = watch::channel(false);
+        let gate = Gate { engager: Arc::new(Slow { ended }), sharding, state: Mutex::default() };
+        gate.engage(Cluster::new("a", client, ClusterOptions::default()));
+        let name = ClusterName::new("a");
+        let mut leaves = gate.disengage(&name);
+        assert!((&mut leaves).now_or_never().is_none());
+        let mut all = Box::pin(gate.disengage_all());
+        assert!((&mut all).now_or_never().is_none(), "the work with it has not ended");
+        end.send(true).unwrap();
+        leaves.await.unwrap();
+        all.await;
+        assert!(gate.state.lock().leaving.is_empty());
     }
 }

@@ -3,17 +3,19 @@
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
 use k1s_runtime::{BoxError, Cluster, ClusterName, ClusterOptions, Connect};
-use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
-use super::Connection;
+use super::{Connection, known::Known};
 use crate::{Engager, Provider, ProviderError};
 
 /// A fixed set of clusters.
+///
+/// Before it runs, [`get`](Provider::get) makes a cluster with default options for each call: those of the manager are not known
+/// yet.
 #[derive(Default)]
 pub struct StaticProvider {
     clusters: BTreeMap<ClusterName, Connection>,
-    made: Mutex<BTreeMap<ClusterName, Cluster>>,
+    known: Known<()>,
 }
 
 impl StaticProvider {
@@ -33,14 +35,6 @@ impl StaticProvider {
         self.clusters.insert(name.into(), Box::new(connect));
         self
     }
-
-    fn cluster(&self, name: &ClusterName, options: ClusterOptions) -> Option<Cluster> {
-        let connection = self.clusters.get(name)?;
-        let mut made = self.made.lock();
-        let cluster =
-            made.entry(name.clone()).or_insert_with(|| Cluster::new(name.clone(), &**connection, options));
-        Some(cluster.clone())
-    }
 }
 
 #[async_trait::async_trait]
@@ -50,7 +44,10 @@ impl Provider for StaticProvider {
     }
 
     async fn get(&self, name: &ClusterName) -> Result<Cluster, ProviderError> {
-        self.cluster(name, ClusterOptions::default()).ok_or_else(|| ProviderError::NotFound(name.clone()))
+        self.known.get(name).or_else(|not_found| {
+            let connection = self.clusters.get(name).ok_or(not_found)?;
+            Ok(Cluster::new(name.clone(), &**connection, ClusterOptions::default()))
+        })
     }
 
     async fn run(
@@ -58,10 +55,9 @@ impl Provider for StaticProvider {
         engager: Arc<dyn Engager>,
         stop: CancellationToken,
     ) -> Result<(), BoxError> {
-        for name in self.clusters.keys() {
-            if let Some(cluster) = self.cluster(name, engager.cluster_options()) {
-                engager.engage(cluster);
-            }
+        for (name, connection) in &self.clusters {
+            let cluster = Cluster::new(name.clone(), &**connection, engager.cluster_options());
+            self.known.engage(&*engager, (), cluster);
         }
         engager.synced();
         stop.cancelled().await;

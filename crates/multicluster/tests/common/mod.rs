@@ -3,17 +3,22 @@
 #![allow(dead_code, unreachable_pub, reason = "each test uses its part")]
 
 pub mod network;
+pub mod projects;
+pub mod proxy;
 
 use std::{collections::BTreeMap, time::Duration};
 
 use k1s::{
-    Action, BoxError, Context, IdleOptions, Request, Runtime,
+    Action, BoxError, Context, IdleOptions, ManagerOptions, Request, Runtime,
     k8s_openapi::{api::core::v1::ConfigMap, apimachinery::pkg::apis::meta::v1::ObjectMeta},
+    kind,
     kube::{
         self, Api, ResourceExt as _,
         api::{ListParams, PostParams},
     },
-    multicluster::{Cluster, ClusterName, MultiClusterManager},
+    multicluster::{
+        Cluster, ClusterName, ClusterState, Controller, MultiClusterManager, MultiClusterOptions,
+    },
 };
 use k1s_runtime::ObjectKey;
 
@@ -90,6 +95,28 @@ pub async fn copy(request: Request, context: Context) -> Result<Action, BoxError
         Some(_) => {}
     }
     Ok(Action::done())
+}
+
+/// A manager with [`copy`] for the clusters of providers.
+pub fn manager(runtime: &Runtime) -> MultiClusterManager {
+    let manager =
+        MultiClusterManager::new(runtime, ManagerOptions::local(), MultiClusterOptions::new()).unwrap();
+    Controller::managed_by(&manager).for_(kind::<ConfigMap>()).complete(copy).unwrap();
+    manager
+}
+
+pub fn names(manager: &MultiClusterManager) -> Vec<String> {
+    manager.clusters().iter().map(|cluster| cluster.name.to_string()).collect()
+}
+
+/// Waits until these clusters are engaged.
+pub async fn engaged(manager: &MultiClusterManager, wanted: &[&str]) {
+    until(async || (names(manager) == wanted).then_some(())).await;
+}
+
+pub fn state_of(manager: &MultiClusterManager, name: &str) -> Option<ClusterState> {
+    let clusters = manager.clusters();
+    clusters.into_iter().find(|cluster| cluster.name.as_str() == name).map(|cluster| cluster.state)
 }
 
 /// Waits until a condition holds.
