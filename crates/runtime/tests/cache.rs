@@ -9,7 +9,7 @@ mod limits;
 mod panics;
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
@@ -17,9 +17,13 @@ use std::{
     time::Duration,
 };
 
+use bytes::Bytes;
 use common::{HANG, World, config_map};
+use http::{Request, Response};
+use http_body::Frame;
+use http_body_util::{BodyExt as _, StreamBody};
 use k1s_runtime::{
-    Cache, CacheOptions, Event, InformerOptions, Kind, ObjectKey,
+    BoxError, Cache, CacheOptions, Event, InformerOptions, Kind, ObjectKey,
     cache::{CacheError, Problem},
     client::{Client, ClientOptions, ListOptions},
     kind, metadata,
@@ -28,6 +32,7 @@ use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret};
 use kube::{
     ResourceExt as _,
     api::{ApiResource, DynamicObject, GroupVersionKind, ObjectMeta},
+    client::Body,
 };
 use parking_lot::Mutex;
 use serde_json::json;
@@ -450,6 +455,34 @@ async fn a_kind_that_is_not_served_fails_reads_until_it_is_served() {
     within(&world, "the kind", informer.synced()).await;
     assert_eq!(widgets.get_opt(&key("w")).await.unwrap(), None);
     assert!(cache.unsynced().is_empty());
+    cache.stop().await;
+}
+
+#[tokio::test]
+async fn answers_that_never_end_are_given_up_in_time() {
+    let (world, clock) = World::simulated(8).await;
+    let (inner, seen) = (world.kube.clone(), Arc::new(Mutex::new(BTreeSet::new())));
+    let first_hangs = tower::service_fn(move |request: Request<Body>| {
+        let (inner, first) = (inner.clone(), seen.lock().insert(request.uri().path().to_owned()));
+        async move {
+            if first {
+                let silence =
+                    StreamBody::new(futures_util::stream::pending::<Result<Frame<Bytes>, BoxError>>());
+                return Ok(Response::builder().status(503).body(silence.boxed_unsync())?);
+            }
+            let answer = inner.send(request).await?;
+            Ok::<_, BoxError>(answer.map(|body| body.map_err(BoxError::from).boxed_unsync()))
+        }
+    });
+    let cache = Cache::new(&world.env, kube::Client::new(first_hangs, "default"), CacheOptions::default());
+    let _typed = cache.informer(&kind::<ConfigMap>()).unwrap();
+    // This one looks for its scope first.
+    let _dynamic =
+        cache.informer(&Kind::<DynamicObject>::dynamic(ApiResource::erase::<Secret>(&()))).unwrap();
+    for _ in 0..100 {
+        clock.advance_and_settle(Duration::from_secs(10)).await;
+    }
+    assert_eq!(cache.unsynced(), []);
     cache.stop().await;
 }
 

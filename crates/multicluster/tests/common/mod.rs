@@ -5,6 +5,7 @@
 pub mod network;
 pub mod projects;
 pub mod proxy;
+pub mod server;
 
 use std::{collections::BTreeMap, time::Duration};
 

@@ -17,8 +17,9 @@ use k1s::{
     BoxError, Connect,
     env::Env,
     kube::{self, client::Body},
-    multicluster::providers::Connection,
 };
+
+use super::server::Server;
 
 /// How a network treats requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,9 +49,9 @@ impl Networks {
         Networks { env: env.clone(), modes: Arc::default(), lines: Arc::default() }
     }
 
-    /// A connection through the network of this name.
-    pub fn line(&self, name: &str, inner: Connection) -> Line {
-        Line { inner, name: name.to_owned(), networks: self.clone() }
+    /// A connection to the tenant of this name, through the network of this name.
+    pub fn line(&self, name: &str, server: &Server) -> Line {
+        Line { server: server.clone(), name: name.to_owned(), networks: self.clone() }
     }
 
     pub fn set(&self, name: &str, mode: Mode) {
@@ -75,21 +76,21 @@ impl Networks {
 
 /// A connection to a cluster.
 pub struct Line {
-    inner: Connection,
+    server: Server,
     name: String,
     networks: Networks,
 }
 
 impl Connect for Line {
     fn client(&self) -> kube::Client {
-        let (inner, name, networks) = (self.inner.client(), self.name.clone(), self.networks.clone());
+        let (server, name, networks) = (self.server.clone(), self.name.clone(), self.networks.clone());
         let line = Arc::new(());
         networks.lines.lock().unwrap().push((name.clone(), Arc::downgrade(&line)));
         let service = tower::service_fn(move |request: Request<Body>| {
-            let (inner, name, networks, line) =
-                (inner.clone(), name.clone(), networks.clone(), Arc::clone(&line));
+            let (server, name, networks, line) =
+                (server.clone(), name.clone(), networks.clone(), Arc::clone(&line));
             async move {
-                let answer = networks.send(&name, &inner, request).await;
+                let answer = networks.send(&name, &server, request).await;
                 drop(line);
                 answer
             }
@@ -102,12 +103,12 @@ impl Networks {
     async fn send(
         &self,
         name: &str,
-        inner: &kube::Client,
+        server: &Server,
         request: Request<Body>,
     ) -> Result<Response<Cut>, BoxError> {
         let whole = |response: Response<Body>| response.map(|body| Cut::new(body, End::Own, u64::MAX));
         match self.mode(name) {
-            Mode::Fine => return Ok(whole(inner.send(request).await?)),
+            Mode::Fine => return Ok(whole(server.send(name, request).await?)),
             Mode::Refuses => return Err("connection refused".into()),
             Mode::Hangs => hang().await?,
             Mode::Faulty => {}
@@ -119,17 +120,17 @@ impl Networks {
             2 | 3 => self.env.sleep(Duration::from_millis(self.env.random_below(4000))).await,
             4 => {
                 // The server does what it is asked to, and nobody hears of it.
-                drop(inner.send(request).await?);
+                drop(server.send(name, request).await?);
                 return Err("connection reset before the answer".into());
             }
             5 => {
-                drop(inner.send(request).await?);
+                drop(server.send(name, request).await?);
                 hang().await?;
                 return Err("never".into());
             }
             _ => {}
         }
-        let response = inner.send(request).await?;
+        let response = server.send(name, request).await?;
         let ends = [End::Own, End::Early, End::Error, End::Silence];
         let end = ends[self.env.random_below(if is_watch { 4 } else { 10 }).min(3) as usize];
         Ok(match (is_watch, end) {

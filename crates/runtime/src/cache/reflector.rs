@@ -67,18 +67,21 @@ pub(super) async fn is_namespaced<K: Object>(informer: &Informer<K>) -> bool {
     let gvk = informer.kind().group_version_kind();
     let mut backoff = Backoff::default();
     loop {
-        let problem = match informer.core.mapper.is_namespaced(&gvk).await {
-            Ok(namespaced) => return namespaced,
-            Err(error) if error.is_no_match() => {
+        let discovered = informer.core.mapper.is_namespaced(&gvk);
+        let discovered = informer.core.env.timeout(informer.core.settings.request_timeout, discovered).await;
+        let problem = match discovered {
+            Ok(Ok(namespaced)) => return namespaced,
+            Err(_) => Problem::Failed { message: "the discovery timed out".to_owned() },
+            Ok(Err(error)) if error.is_no_match() => {
                 Problem::NotServed { resource: full_name(informer.kind().resource()) }
             }
-            Err(error) if error.is_forbidden() || error.is_unauthorized() => Problem::Forbidden {
+            Ok(Err(error)) if error.is_forbidden() || error.is_unauthorized() => Problem::Forbidden {
                 verb: "get",
                 resource: format!("the discovery of {}", full_name(informer.kind().resource())),
                 namespace: None,
                 message: error.to_string(),
             },
-            Err(error) => Problem::Failed { message: error.to_string() },
+            Ok(Err(error)) => Problem::Failed { message: error.to_string() },
         };
         backoff.sleep(informer, 0, Some(problem)).await;
     }
@@ -420,8 +423,11 @@ async fn send<K: Object>(
     if code == StatusCode::OK {
         return Ok(response.into_body());
     }
+    // What cannot be read in time is not needed: the code tells what to do.
     let body =
-        response.into_body().collect().await.map(http_body_util::Collected::to_bytes).unwrap_or_default();
+        informer.core.env.timeout(informer.core.settings.request_timeout, response.into_body().collect());
+    let body =
+        body.await.ok().and_then(Result::ok).map(http_body_util::Collected::to_bytes).unwrap_or_default();
     Err(ended(verb, informer, part, code.as_u16(), wire::status(code.as_u16(), &body)))
 }
 
