@@ -6,11 +6,13 @@ use k1s_runtime::{
     Cluster, ClusterName, ControllerOptions, Handler, Kind, Object, Reconciler, Request,
     controller::{self, BuildError, ControllerError, WatchId},
     predicate::{MetaEvent, MetaPredicate},
+    queue::FlowState,
     source::{self, Source, Watch},
 };
 
 use crate::{
     MultiClusterManager, MultiRequest,
+    engagement::flow_of,
     fleet::WorksWith,
     reconciler::{Aware, Runs, Uniform},
 };
@@ -362,6 +364,14 @@ impl WorksWith for OfController {
 
     fn drop_requests(&self, cluster: &ClusterName) {
         self.controller.queue().retain(|request| request.cluster != *cluster);
+    }
+
+    fn queued(&self, cluster: &ClusterName) -> FlowState {
+        self.controller.queue().flow_state(flow_of(cluster))
+    }
+
+    fn forget(&self, cluster: &ClusterName) {
+        self.controller.queue().forget_flow(flow_of(cluster));
     }
 
     fn running(&self, cluster: &ClusterName) -> Vec<String> {

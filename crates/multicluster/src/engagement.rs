@@ -15,13 +15,15 @@ use parking_lot::{Mutex, RwLock};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use crate::{ClusterLabel, MultiClusterOptions, MultiRequest};
+use crate::{ClusterLabel, MultiClusterOptions, MultiRequest, metrics::OfCluster};
 
 /// The work with a cluster, from when it is engaged until it is disengaged.
 pub(crate) struct Engagement {
     pub(crate) cluster: Cluster,
     pub(crate) since: Instant,
     running: Mutex<Running>,
+    /// By controller.
+    metrics: RwLock<Vec<(Arc<str>, Arc<OfCluster>)>>,
     ended: Notify,
     /// Cancels the running reconciles.
     pub(crate) abort: CancellationToken,
@@ -39,6 +41,7 @@ impl Engagement {
             since: cluster.env().now(),
             cluster,
             running: Mutex::default(),
+            metrics: RwLock::default(),
             ended: Notify::new(),
             abort: CancellationToken::new(),
         })
@@ -52,6 +55,27 @@ impl Engagement {
         }
         running.count += 1;
         Some(InFlight { of: Arc::clone(self) })
+    }
+
+    /// The metrics of a controller in this cluster.
+    pub(crate) fn metrics(
+        &self,
+        controller: &Arc<str>,
+        look_up: impl FnOnce() -> Option<OfCluster>,
+    ) -> Option<Arc<OfCluster>> {
+        let known = |all: &[(Arc<str>, Arc<OfCluster>)]| {
+            let found = all.iter().find(|(name, _)| Arc::ptr_eq(name, controller));
+            found.map(|(_, metrics)| Arc::clone(metrics))
+        };
+        if let Some(found) = known(&self.metrics.read()) {
+            return Some(found);
+        }
+        let mut all = self.metrics.write();
+        known(&all).or_else(|| {
+            let made = Arc::new(look_up()?);
+            all.push((Arc::clone(controller), Arc::clone(&made)));
+            Some(made)
+        })
     }
 
     /// Begins no more reconciles.
@@ -78,6 +102,10 @@ pub(crate) struct InFlight {
 }
 
 impl InFlight {
+    pub(crate) fn engagement(&self) -> &Engagement {
+        &self.of
+    }
+
     /// Cancelled when the reconcile has to end.
     pub(crate) fn abort(&self) -> &CancellationToken {
         &self.of.abort
@@ -136,9 +164,7 @@ impl RequestClusters<MultiRequest> for Live {
     }
 
     fn flow(&self, request: &MultiRequest) -> u64 {
-        let mut hasher = DefaultHasher::new();
-        request.cluster.hash(&mut hasher);
-        hasher.finish()
+        flow_of(&request.cluster)
     }
 
     fn substitutes(&self) -> Option<Substitutes> {
@@ -148,4 +174,15 @@ impl RequestClusters<MultiRequest> for Live {
     fn in_logs(&self) -> bool {
         self.label == ClusterLabel::On
     }
+
+    fn counts(&self) -> bool {
+        self.label == ClusterLabel::On
+    }
+}
+
+/// The number of a cluster's flow in queues.
+pub(crate) fn flow_of(cluster: &ClusterName) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    cluster.hash(&mut hasher);
+    hasher.finish()
 }

@@ -10,6 +10,7 @@ use k1s_env::{Env, Instant};
 use k1s_runtime::{
     Cluster, ClusterName, ClusterOptions, Kind, Metrics, Object,
     controller::{ControllerError, WatchId},
+    queue::FlowState,
 };
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::watch;
@@ -19,7 +20,7 @@ use crate::{
     ClusterState, ClusterStatus, MultiClusterOptions, Stuck,
     engagement::{Engagement, Live},
     index::Indexes,
-    metrics::{ClusterStates, ReconcileMetrics},
+    metrics::{ClusterStates, QueueOfCluster, Queues, ReconcileMetrics},
 };
 
 /// How long a disengaged cluster has to take the events that are queued for it.
@@ -36,6 +37,10 @@ pub(crate) trait WorksWith: Send + Sync {
     fn unwatch(&self, watch: WatchId);
     /// Drops the requests of a cluster.
     fn drop_requests(&self, cluster: &ClusterName);
+    /// What its queue has of a cluster.
+    fn queued(&self, cluster: &ClusterName) -> FlowState;
+    /// Drops what its queue counts of a cluster.
+    fn forget(&self, cluster: &ClusterName);
     /// The requests of a cluster that are being reconciled.
     fn running(&self, cluster: &ClusterName) -> Vec<String>;
 }
@@ -110,6 +115,9 @@ impl Fleet {
         let weak = Arc::downgrade(&fleet);
         let statuses = move || weak.upgrade().map(|fleet| fleet.statuses());
         ClusterStates::register(metrics, Box::new(statuses));
+        let weak = Arc::downgrade(&fleet);
+        let queues = move || weak.upgrade().map(|fleet| fleet.queues());
+        Queues::register(metrics, fleet.options.cluster_label, Box::new(queues));
         fleet
     }
 
@@ -341,6 +349,7 @@ impl Fleet {
         }
         for controller in controllers {
             controller.drop_requests(name);
+            controller.forget(name);
             self.reconciles.forget(controller.name(), name);
         }
         if let Err(error) = cluster.stop(EVENTS_GRACE).await {
@@ -427,6 +436,22 @@ impl Fleet {
             .into_iter()
             .map(|(name, found)| ClusterStatus { name, state: found.map_or_else(|state| state, state_of) })
             .collect()
+    }
+
+    /// The queues of controllers by cluster, without those that no request of a cluster has been in.
+    fn queues(&self) -> Vec<QueueOfCluster> {
+        let controllers = self.state.lock().controllers.clone();
+        let mut queues = Vec::new();
+        for cluster in self.live.all().iter().chain([self.live.local()]) {
+            for controller in &controllers {
+                let state = controller.queued(cluster.name());
+                if state != FlowState::default() {
+                    let (controller, cluster) = (Arc::clone(controller.name()), cluster.name().clone());
+                    queues.push(QueueOfCluster { controller, cluster, state });
+                }
+            }
+        }
+        queues
     }
 
     // Providers.

@@ -114,7 +114,7 @@ impl MultiClusterOptions {
 /// Whether metrics and logs name the cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ClusterLabel {
-    /// Metrics of reconciles have a label `cluster`, and so have the spans of reconciles.
+    /// There are metrics of reconciles and queues with a label `cluster`, and the spans of reconciles have a field of that name.
     #[default]
     On,
     /// Metrics are of all clusters together.

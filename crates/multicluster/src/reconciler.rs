@@ -2,9 +2,14 @@
 
 use std::{future::Future, sync::Arc};
 
-use k1s_runtime::{Action, BoxError, Cluster, ClusterName, Context, Reconciler, Request};
+use k1s_env::Instant;
+use k1s_runtime::{Action, BoxError, Cluster, Context, Reconciler, Request};
 
-use crate::{MultiRequest, engagement::Live, metrics::ReconcileMetrics};
+use crate::{
+    MultiRequest,
+    engagement::Live,
+    metrics::{OfCluster, ReconcileMetrics},
+};
 
 /// What runs of a controller have in common.
 pub(crate) struct Runs {
@@ -27,11 +32,16 @@ impl Runs {
         let Some(running) = engagement.and_then(|engagement| engagement.begin()) else {
             return Ok(Action::done());
         };
-        let mut counted = Counted { runs: self, cluster: name, success: None };
+        let metrics =
+            running.engagement().metrics(&self.controller, || self.metrics.of(&self.controller, name));
+        let began = cluster.env().now();
+        let mut counted = metrics.map(|metrics| Counted { metrics, cluster, began, success: None });
         tokio::select! {
             biased;
             ended = reconcile => {
-                counted.success = Some(ended.is_ok());
+                if let Some(counted) = &mut counted {
+                    counted.success = Some(ended.is_ok());
+                }
                 ended.map_err(Into::into)
             }
             () = running.abort().cancelled() => Err("cancelled: the cluster was disengaged".into()),
@@ -41,14 +51,15 @@ impl Runs {
 
 /// Counts a run when it ends, in whatever way.
 struct Counted<'a> {
-    runs: &'a Runs,
-    cluster: &'a ClusterName,
+    metrics: Arc<OfCluster>,
+    cluster: &'a Cluster,
+    began: Instant,
     success: Option<bool>,
 }
 
 impl Drop for Counted<'_> {
     fn drop(&mut self) {
-        self.runs.metrics.count(&self.runs.controller, self.cluster, self.success);
+        self.metrics.count(self.success, self.cluster.env().now() - self.began);
     }
 }
 

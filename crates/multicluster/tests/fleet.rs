@@ -14,17 +14,22 @@ use std::{
 
 use common::{cluster, copies, copy, expected, idle, runtime, sources, start, state_of, tenants, until};
 use k1s::{
-    Action, BoxError, Context, ManagerOptions, Request,
+    Action, BoxError, Context, ManagerOptions, Request, TerminalError,
     env::Env,
-    k8s_openapi::api::core::v1::ConfigMap,
-    kind, kube,
+    k8s_openapi::api::{core::v1::ConfigMap, events::v1::Event},
+    kind,
+    kube::{self, Api},
     multicluster::{
         Cluster, ClusterLabel, ClusterName, ClusterState, Controller, MultiClusterManager,
         MultiClusterOptions, MultiRequest, providers::StaticProvider,
     },
-    tokio::sync::{Notify, Semaphore},
+    tokio::{
+        io::{AsyncReadExt as _, AsyncWriteExt as _},
+        net::TcpStream,
+        sync::{Notify, Semaphore},
+    },
 };
-use k1s_runtime::{ControllerOptions, Handler, client::ListOptions};
+use k1s_runtime::{ControllerOptions, Handler, client::ListOptions, recorder::EventType};
 
 fn manager(runtime: &k1s::Runtime) -> MultiClusterManager {
     manager_with(runtime, MultiClusterOptions::new())
@@ -439,6 +444,152 @@ async fn metrics_of_large_fleets_do_not_name_clusters() {
     manager.run_until_idle(idle()).await.unwrap();
     assert!(!metrics.encode().contains("cluster=\"t0\""));
     assert!(metrics.encode().contains("controller_runtime_reconcile_total{controller=\"configmap\""));
+    runtime.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_controller_can_leave_out_the_clusters_of_providers() {
+    let runtime = runtime().await;
+    tenants(&runtime, 1).await;
+    let inside = runtime.tenant_client("t0").await.unwrap();
+    for (client, value) in [(&inside, "t0"), (&runtime.client(), "host")] {
+        sources(client, 1, value).await;
+    }
+    let manager = manager(&runtime);
+    let controller = Controller::managed_by(&manager)
+        .for_(kind::<ConfigMap>())
+        .engage_with_local(true)
+        .engage_with_providers(false);
+    controller.complete(copy).unwrap();
+    manager.add_provider(Arc::new(runtime.tenants_provider()));
+    let running = start(&manager);
+    manager.wait_until_idle(idle()).await.unwrap();
+    assert_eq!(state_of(&manager, "t0"), Some(ClusterState::Ready), "it is engaged nevertheless");
+    assert!(manager.cluster(&"t0".into()).unwrap().cache().informer_states().is_empty());
+    assert_eq!(copies(&runtime.client()).await, expected(1, "host"));
+    assert_eq!(copies(&inside).await, BTreeMap::new());
+    running.stop().await;
+    runtime.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn events_are_recorded_in_the_cluster_that_they_are_about() {
+    let runtime = runtime().await;
+    let names = tenants(&runtime, 2).await;
+    for name in &names {
+        sources(&runtime.tenant_client(name).await.unwrap(), 1, name).await;
+    }
+    let manager = manager(&runtime);
+    Controller::managed_by(&manager)
+        .for_(kind::<ConfigMap>())
+        .complete(async |request: Request, context: Context| {
+            let cluster = context.cluster();
+            if request.name() == "src-0"
+                && let Some(map) = cluster.client().get_opt::<ConfigMap>(&request).await?
+            {
+                let recorder = cluster.event_recorder_for("test");
+                recorder.event(&*map, EventType::Normal, "Seen", format!("in {}", cluster.name()));
+            }
+            Ok::<_, BoxError>(Action::done())
+        })
+        .unwrap();
+    manager.add_provider(Arc::new(runtime.tenants_provider()));
+    let running = start(&manager);
+    let notes = async |client: kube::Client| -> BTreeSet<String> {
+        let events = Api::<Event>::all(client).list(&Default::default()).await.unwrap();
+        let seen = events.into_iter().filter(|event| event.reason.as_deref() == Some("Seen"));
+        seen.filter_map(|event| event.note).collect()
+    };
+    for name in &names {
+        let client = runtime.tenant_client(name).await.unwrap();
+        let found = until(async || Some(notes(client.clone()).await).filter(|notes| !notes.is_empty())).await;
+        assert_eq!(found, BTreeSet::from([format!("in {name}")]));
+    }
+    assert_eq!(notes(runtime.client()).await, BTreeSet::new());
+    running.stop().await;
+    runtime.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn verbose_readiness_names_a_cluster_that_fails() {
+    let (env, clock) = Env::simulated(11);
+    let runtime = k1s::Runtime::builder().env(env).start().await.unwrap();
+    let mut options = ManagerOptions::local();
+    options.health_probe_address = "127.0.0.1:0".to_owned();
+    let manager = MultiClusterManager::new(&runtime, options, MultiClusterOptions::new()).unwrap();
+    copying(&manager);
+    let running = start(&manager);
+    manager.engage(Cluster::new("hangs", hanging(), manager.cluster_options()));
+    let address = until(async || manager.addresses().health).await;
+    let ready = async || {
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        let request = "GET /readyz?verbose HTTP/1.1\r\nhost: test\r\nconnection: close\r\n\r\n";
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let mut text = String::new();
+        stream.read_to_string(&mut text).await.unwrap();
+        text
+    };
+    manager.elected().await;
+    assert!(ready().await.contains("[+]clusters ok\n"));
+    clock.advance_and_settle(Duration::from_secs(11)).await;
+    let text = ready().await;
+    let named = "[+]clusters ok: 1 of 1 clusters fail: hangs: failing: no answer for 11s";
+    assert!(text.starts_with("HTTP/1.1 200") && text.contains(named), "{text}");
+    running.stop().await;
+    runtime.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn metrics_of_controllers_name_clusters_until_they_are_gone() {
+    let runtime = runtime().await;
+    tenants(&runtime, 2).await;
+    sources(&runtime.tenant_client("t0").await.unwrap(), 3, "a").await;
+    sources(&runtime.tenant_client("t1").await.unwrap(), 1, "b").await;
+    let manager = manager(&runtime);
+    let permits = Arc::new(Semaphore::new(0));
+    let gate = Arc::clone(&permits);
+    Controller::managed_by(&manager)
+        .for_(kind::<ConfigMap>())
+        .with_cluster_event_filter(|_, event| {
+            event.new.name.as_deref().is_some_and(|name| name.starts_with("src"))
+        })
+        .complete(move |_: Request, context: Context| {
+            let gate = Arc::clone(&gate);
+            async move {
+                gate.acquire().await?.forget();
+                match context.cluster().name().as_str() {
+                    "t1" => Err(TerminalError::new("no").into()),
+                    _ => Ok::<_, BoxError>(Action::done()),
+                }
+            }
+        })
+        .unwrap();
+    let running = start(&manager);
+    let shows = |name: &str, rest: &str, value: u64| {
+        let line = format!("k1s_multicluster_{name}{{controller=\"configmap\",cluster={rest}}} {value}\n");
+        manager.metrics().encode().contains(&line)
+    };
+    manager.engage(cluster(&runtime, &manager, "t0").await);
+    // One of them is with the only worker.
+    until(async || shows("workqueue_depth", "\"t0\"", 2).then_some(())).await;
+    assert!(shows("workqueue_adds_total", "\"t0\"", 3), "{}", manager.metrics().encode());
+    manager.engage(cluster(&runtime, &manager, "t1").await);
+    until(async || shows("workqueue_depth", "\"t1\"", 1).then_some(())).await;
+    permits.add_permits(100);
+    manager.wait_until_idle(idle()).await.unwrap();
+    for (name, rest, value) in [
+        ("workqueue_depth", "\"t0\"", 0),
+        ("workqueue_adds_total", "\"t1\"", 1),
+        ("reconcile_time_seconds_count", "\"t0\"", 3),
+        ("reconcile_total", "\"t0\",result=\"success\"", 3),
+        ("reconcile_total", "\"t1\",result=\"error\"", 1),
+    ] {
+        assert!(shows(name, rest, value), "{name} {rest} {value}: {}", manager.metrics().encode());
+    }
+    manager.disengage(&"t0".into()).await.unwrap();
+    let metrics = manager.metrics().encode();
+    assert!(!metrics.contains("cluster=\"t0\"") && metrics.contains("cluster=\"t1\""), "{metrics}");
+    running.stop().await;
     runtime.stop().await.unwrap();
 }
 

@@ -102,6 +102,9 @@ project            from the create of a Project to the first reconcile in it, in
 const RATES: &str = "
 fleet              1,000 clusters, of an embedded server
 one                one cluster with as many objects, and a manager for it
+informers          1,000 clusters without a controller, the floor of fleet: tasks read the objects from the caches in turns; the
+                   informers' handlers count the changes
+informer           the same with one cluster: what is lost between the two is the server's, the caches' and the processor's
 requeue            reconciles in a second of objects that channel sources send; a reconcile reads its object from the cache
 follow             all objects are changed by 16 writers: reconciles in a second, from the first write to the last reconcile
 .w1, .w16          reconciles at the same time";
@@ -143,14 +146,15 @@ pub(crate) async fn run(options: Options) -> Result<(), Failure> {
     }
     if wants(Part::Rates) {
         for workers in WORKERS {
-            for subject in [Subject::Fleet, Subject::One] {
+            for subject in [Subject::Fleet, Subject::One, Subject::Informers, Subject::Informer] {
                 second.extend(run.rates(subject, sizes.objects, workers).await?);
             }
         }
     }
     expect(&mut first, &mut second);
     let clusters = Beside { peer: "managers", floors: &[("fleet", "informers")] };
-    for (lines, beside, about) in [(&first, clusters, CLUSTERS), (&second, Beside::peer("one"), RATES)] {
+    let rates = Beside { peer: "one", floors: &[("fleet", "informers"), ("one", "informer")] };
+    for (lines, beside, about) in [(&first, clusters, CLUSTERS), (&second, rates, RATES)] {
         if lines.is_empty() {
             continue;
         }

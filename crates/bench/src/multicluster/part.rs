@@ -61,6 +61,8 @@ pub(crate) enum Subject {
     Watches,
     /// A manager of one cluster with all objects.
     One,
+    /// A cache of one cluster with all objects.
+    Informer,
 }
 
 impl Subject {
@@ -71,6 +73,7 @@ impl Subject {
             Subject::Informers => "informers",
             Subject::Watches => "watches",
             Subject::One => "one",
+            Subject::Informer => "informer",
         }
     }
 }
@@ -106,9 +109,9 @@ pub(crate) async fn run(options: Options) -> Result<(), Failure> {
         match options.what {
             What::Clusters | What::Kinds => clusters(&env, &options).await,
             What::Rates => {
-                let is_fleet = options.subject == Subject::Fleet;
-                let clusters = if is_fleet { options.clusters } else { 1 };
-                rates::run(&env, is_fleet, clusters, options.objects, options.workers).await
+                let is_one = matches!(options.subject, Subject::One | Subject::Informer);
+                let clusters = if is_one { 1 } else { options.clusters };
+                rates::run(&env, options.subject, clusters, options.objects, options.workers).await
             }
             What::Projects => projects::run(&env, options.clusters).await,
         }
@@ -256,7 +259,7 @@ impl<'a> Workers<'a> {
                 let stop = self.stop.clone();
                 Box::new(self.env.spawn("manager", async move { manager.start(stop).await }))
             }
-            Subject::Informers => {
+            Subject::Informers | Subject::Informer => {
                 let client = self.place.connect(&name).await?.client();
                 let cache = Cache::new(self.env, client, CacheOptions::default());
                 let informer = cache.informer(&kind::<ConfigMap>())?;

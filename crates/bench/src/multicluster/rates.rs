@@ -1,14 +1,24 @@
 //! Reconciles in a second: many clusters, or one cluster with as many objects.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    any::Any,
+    collections::HashMap,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
 
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use k1s::multicluster::{self, Cluster, ClusterName, MultiClusterManager, MultiClusterOptions};
-use k1s_env::Env;
-use k1s_runtime::{Controller, ControllerOptions, Handler, Manager, ManagerOptions, kind, source};
+use k1s_env::{Env, Task};
+use k1s_runtime::{
+    ClusterOptions, Controller, ControllerOptions, Event, Handler, Manager, ManagerError, ManagerOptions,
+    ObjectKey, client::Client, kind, source,
+};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::{
-    Api,
+    Api, ResourceExt as _,
     api::{Patch, PatchParams},
 };
 use parking_lot::Mutex;
@@ -16,8 +26,8 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    fleet::{NAMESPACE, Place, WRITERS, cluster_name, object, object_name},
-    part::{Counting, start},
+    fleet::{NAMESPACE, Place, WRITERS, cluster_name, is_counted, object, object_name},
+    part::{Counting, Subject, start},
     tally::Tally,
 };
 use crate::{
@@ -32,7 +42,7 @@ type Sender = source::EventSender<ConfigMap>;
 
 pub(super) async fn run(
     env: &Env,
-    is_fleet: bool,
+    subject: Subject,
     clusters: u64,
     objects: u64,
     workers: usize,
@@ -40,12 +50,65 @@ pub(super) async fn run(
     let place = Place::open(None).await?;
     let each = objects / clusters;
     place.fill(clusters, each).await?;
-    let tally = Tally::new(env);
-    let (stop, reconciler) = (CancellationToken::new(), Counting { tally: Arc::clone(&tally), reads: true });
-    tally.expect(objects);
-    let (senders, running) = if is_fleet {
+    let run =
+        Run { env, place, clusters, each, workers, tally: Tally::new(env), stop: CancellationToken::new() };
+    run.tally.expect(objects);
+    let requeue = match subject {
+        Subject::Fleet => run.fleet().await?,
+        Subject::Informers | Subject::Informer => run.informers().await?,
+        Subject::Managers | Subject::Watches | Subject::One => run.one().await?,
+    };
+    let (mut requeued, mut followed) = (Vec::new(), Vec::new());
+    for round in 0..ROUNDS {
+        run.tally.expect(objects);
+        let began = env.now();
+        match &requeue {
+            Requeue::Channels(senders, _) => run.send(senders).await?,
+            Requeue::Reads(clients, _) => run.read(clients),
+        }
+        requeued.push(objects as f64 / (run.tally.reached().await? - began).as_secs_f64());
+        run.tally.expect(objects);
+        let began = env.now();
+        run.write(round).await?;
+        followed.push(objects as f64 / (run.tally.reached().await? - began).as_secs_f64());
+    }
+    run.stop.cancel();
+    if let Requeue::Channels(_, running) = requeue {
+        running.await??;
+    }
+    Ok(vec![
+        Measurement::new(format!("requeue.w{workers}"), quantile(&mut requeued, 0.5), Unit::PerSecond),
+        Measurement::new(format!("follow.w{workers}"), quantile(&mut followed, 0.5), Unit::PerSecond),
+    ])
+}
+
+/// How objects are reconciled once more.
+enum Requeue {
+    /// By events, and a manager that runs.
+    Channels(Vec<Sender>, Task<Result<(), ManagerError>>),
+    /// Without a controller, by reading them from the caches, which count changes as long as they are held.
+    Reads(Vec<Client>, Vec<Box<dyn Any + Send + Sync>>),
+}
+
+struct Run<'a> {
+    env: &'a Env,
+    place: Place,
+    clusters: u64,
+    /// Objects of each cluster.
+    each: u64,
+    workers: usize,
+    tally: Arc<Tally>,
+    stop: CancellationToken,
+}
+
+impl Run<'_> {
+    fn reconciler(&self) -> Counting {
+        Counting { tally: Arc::clone(&self.tally), reads: true }
+    }
+
+    async fn fleet(&self) -> Result<Requeue, Failure> {
         let manager =
-            MultiClusterManager::new(place.host(), ManagerOptions::local(), MultiClusterOptions::new())?;
+            MultiClusterManager::new(self.place.host(), ManagerOptions::local(), MultiClusterOptions::new())?;
         let made = Arc::new(Mutex::new(HashMap::<ClusterName, Sender>::new()));
         let senders = Arc::clone(&made);
         multicluster::Controller::managed_by(&manager)
@@ -55,65 +118,101 @@ pub(super) async fn run(
                 senders.lock().insert(cluster.name().clone(), sender);
                 source
             })
-            .with_options(ControllerOptions::concurrent(workers))
-            .complete(reconciler)?;
-        let running = start(env, &stop, &manager);
-        for number in 0..clusters {
+            .with_options(ControllerOptions::concurrent(self.workers))
+            .complete(self.reconciler())?;
+        let running = start(self.env, &self.stop, &manager);
+        for number in 0..self.clusters {
             let name = cluster_name(number);
-            let connection = place.connect(&name).await?;
+            let connection = self.place.connect(&name).await?;
             manager.engage(Cluster::new(name, &*connection, manager.cluster_options()));
         }
-        tally.reached().await?;
+        self.tally.reached().await?;
         let made = made.lock();
-        let senders = (0..clusters).filter_map(|number| made.get(&cluster_name(number)).cloned());
-        (senders.collect::<Vec<Sender>>(), running)
-    } else {
-        let connection = place.connect(&cluster_name(0)).await?;
+        let senders = (0..self.clusters).filter_map(|number| made.get(&cluster_name(number)).cloned());
+        Ok(Requeue::Channels(senders.collect(), running))
+    }
+
+    async fn one(&self) -> Result<Requeue, Failure> {
+        let connection = self.place.connect(&cluster_name(0)).await?;
         let manager = Manager::new(&*connection, ManagerOptions::local())?;
         let (sender, source) = source::channel(Handler::for_object());
         Controller::managed_by(&manager)
             .for_(kind::<ConfigMap>())
             .watches_raw_source(source)
-            .with_options(ControllerOptions::concurrent(workers))
-            .complete(reconciler)?;
-        let stopped = stop.clone();
-        let running = env.spawn("manager", async move { manager.start(stopped).await });
-        tally.reached().await?;
-        (vec![sender], running)
-    };
-    let maps: Vec<Arc<ConfigMap>> = (0..each).map(|number| Arc::new(object(number))).collect();
-    let (mut requeued, mut followed) = (Vec::new(), Vec::new());
-    for round in 0..ROUNDS {
-        tally.expect(objects);
-        let began = env.now();
-        // In turns, so that clusters gain nothing from events that come together.
-        for map in &maps {
-            for sender in &senders {
-                sender.send(Arc::clone(map)).await?;
+            .with_options(ControllerOptions::concurrent(self.workers))
+            .complete(self.reconciler())?;
+        let stopped = self.stop.clone();
+        let running = self.env.spawn("manager", async move { manager.start(stopped).await });
+        self.tally.reached().await?;
+        Ok(Requeue::Channels(vec![sender], running))
+    }
+
+    async fn informers(&self) -> Result<Requeue, Failure> {
+        let (mut clients, mut held) = (Vec::new(), Vec::<Box<dyn Any + Send + Sync>>::new());
+        for number in 0..self.clusters {
+            let name = cluster_name(number);
+            let connection = self.place.connect(&name).await?;
+            let cluster = Cluster::new(name, &*connection, ClusterOptions::default());
+            let (informer, tally) =
+                (cluster.cache().informer(&kind::<ConfigMap>())?, Arc::clone(&self.tally));
+            let handler = move |event: &Event<ConfigMap>| {
+                if is_counted(&event.object().name_any()) {
+                    tally.ran();
+                }
+            };
+            held.push(Box::new(informer.add_handler(Box::new(handler))));
+            clients.push(cluster.client().clone());
+            held.push(Box::new(cluster));
+        }
+        self.tally.reached().await?;
+        Ok(Requeue::Reads(clients, held))
+    }
+
+    /// An event for each object. In turns, so that clusters gain nothing from events that come together.
+    async fn send(&self, senders: &[Sender]) -> Result<(), Failure> {
+        for number in 0..self.each {
+            let map = Arc::new(object(number));
+            for sender in senders {
+                sender.send(Arc::clone(&map)).await?;
             }
         }
-        requeued.push(objects as f64 / (tally.reached().await? - began).as_secs_f64());
-        tally.expect(objects);
-        let began = env.now();
+        Ok(())
+    }
+
+    /// Reads all objects, in the same turns.
+    fn read(&self, clients: &[Client]) {
+        let next = Arc::new(AtomicU64::new(0));
+        let keys: Arc<[ObjectKey]> = (0..self.each).map(|number| ObjectKey::of(&object(number))).collect();
+        let clients: Arc<[Client]> = clients.into();
+        for _ in 0..self.workers {
+            let (next, keys, clients) = (Arc::clone(&next), Arc::clone(&keys), Arc::clone(&clients));
+            let tally = Arc::clone(&self.tally);
+            drop(self.env.spawn("reader", async move {
+                loop {
+                    let number = next.fetch_add(1, Ordering::Relaxed) as usize;
+                    let Some(key) = keys.get(number / clients.len()) else { return };
+                    // What fails is missed in the count.
+                    if clients[number % clients.len()].get_opt::<ConfigMap>(key).await.is_ok() {
+                        tally.ran();
+                    }
+                }
+            }));
+        }
+    }
+
+    /// Changes all objects.
+    async fn write(&self, round: u64) -> Result<(), Failure> {
         let mut apis = Vec::new();
-        for number in 0..clusters {
-            let client = place.connect(&cluster_name(number)).await?.client();
+        for number in 0..self.clusters {
+            let client = self.place.connect(&cluster_name(number)).await?.client();
             apis.push(Api::<ConfigMap>::namespaced(client, NAMESPACE));
         }
         let patch = Arc::new(Patch::Merge(json!({"data": {"round": round.to_string()}})));
-        let writes = (0..each * clusters).map(|number| {
-            let api = apis[usize::try_from(number % clusters).unwrap_or_default()].clone();
-            let (name, patch) = (object_name(number / clusters), Arc::clone(&patch));
+        let writes = (0..self.each * self.clusters).map(|number| {
+            let api = apis[usize::try_from(number % self.clusters).unwrap_or_default()].clone();
+            let (name, patch) = (object_name(number / self.clusters), Arc::clone(&patch));
             async move { api.patch(&name, &PatchParams::default(), &*patch).await.map(drop) }
         });
-        let writes = stream::iter(writes);
-        writes.buffer_unordered(WRITERS).try_collect::<()>().await?;
-        followed.push(objects as f64 / (tally.reached().await? - began).as_secs_f64());
+        Ok(stream::iter(writes).buffer_unordered(WRITERS).try_collect().await?)
     }
-    stop.cancel();
-    running.await??;
-    Ok(vec![
-        Measurement::new(format!("requeue.w{workers}"), quantile(&mut requeued, 0.5), Unit::PerSecond),
-        Measurement::new(format!("follow.w{workers}"), quantile(&mut followed, 0.5), Unit::PerSecond),
-    ])
 }

@@ -95,6 +95,12 @@ impl WorksWith for Controller {
         self.requests.lock().clear();
     }
 
+    fn queued(&self, _: &ClusterName) -> FlowState {
+        FlowState::default()
+    }
+
+    fn forget(&self, _: &ClusterName) {}
+
     fn running(&self, _: &ClusterName) -> Vec<String> {
         Vec::new()
     }

@@ -262,6 +262,7 @@ impl<R: Key, P: sealed::State> Builder<R, P> {
         let kind = primary.map(OwnerKind::group_kind);
         let settings = Settings::of(&options, manager.controller_defaults(), kind.as_ref());
         let flows = clusters.clone().map(|clusters| -> FlowFn<R> { Arc::new(move |key| clusters.flow(key)) });
+        let count_flows = clusters.as_ref().is_some_and(|clusters| clusters.counts());
         let queue = Queue::new(
             env,
             QueueOptions {
@@ -271,6 +272,7 @@ impl<R: Key, P: sealed::State> Builder<R, P> {
                 fairness: options.fairness,
                 max_per_flow: flows.as_ref().map(|_| settings.max_concurrent_reconciles),
                 flows,
+                count_flows,
             },
         );
         let options = settings;

@@ -31,4 +31,9 @@ pub trait RequestClusters<R: Key>: Send + Sync + 'static {
 
     /// Whether the spans of reconciles have a field `cluster`.
     fn in_logs(&self) -> bool;
+
+    /// Whether the queue counts by [`flow`](Self::flow): see [`QueueOptions::count_flows`](crate::queue::QueueOptions::count_flows).
+    fn counts(&self) -> bool {
+        false
+    }
 }

@@ -1,9 +1,9 @@
 //! The ready keys of one priority: first in, first out; or, in a queue with flows, one key of each flow in turn.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 
 use super::{
-    flows::Flows,
+    flows::{FlowIndex, Flows},
     list::{Chain, List},
     slots::{Slot, Slots},
 };
@@ -23,9 +23,31 @@ enum Order {
 /// A list per flow, and the order in which they have their turn.
 #[derive(Debug, Default)]
 struct Turns {
-    lists: HashMap<u64, List>,
-    /// Every flow that has a list. A list that has become empty is dropped when it would have its turn.
-    next: VecDeque<u64>,
+    lists: Vec<Turn>,
+    /// Every flow that waits for its turn. One whose list has become empty leaves when it would have its turn.
+    next: VecDeque<FlowIndex>,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Turn {
+    list: List,
+    /// Whether it is in `next`.
+    waits: bool,
+}
+
+impl Turns {
+    fn list(&mut self, flow: FlowIndex) -> &mut List {
+        let index = flow as usize;
+        if index >= self.lists.len() {
+            self.lists.resize(index + 1, Turn::default());
+        }
+        let turn = &mut self.lists[index];
+        if !turn.waits {
+            turn.waits = true;
+            self.next.push_back(flow);
+        }
+        &mut turn.list
+    }
 }
 
 impl Band {
@@ -35,29 +57,29 @@ impl Band {
     }
 
     /// Appends a ready key. The flow is ignored in a queue without flows.
-    pub(super) fn push_back<R>(&mut self, slots: &mut Slots<R>, flow: u64, slot: Slot) {
+    pub(super) fn push_back<R>(&mut self, slots: &mut Slots<R>, flow: FlowIndex, slot: Slot) {
         self.len += 1;
         let list = match &mut self.order {
             Order::Arrival(list) => list,
-            Order::Turns(turns) => turns.lists.entry(flow).or_insert_with(|| {
-                turns.next.push_back(flow);
-                List::default()
-            }),
+            Order::Turns(turns) => turns.list(flow),
         };
         list.push_back(slots, Chain::Band, slot);
     }
 
     /// Removes a key at any position.
-    pub(super) fn unlink<R>(&mut self, slots: &mut Slots<R>, flow: u64, slot: Slot) {
+    pub(super) fn unlink<R>(&mut self, slots: &mut Slots<R>, flow: FlowIndex, slot: Slot) {
         self.len -= 1;
         match &mut self.order {
             Order::Arrival(list) => list.unlink(slots, Chain::Band, slot),
             Order::Turns(turns) => {
-                if let Some(list) = turns.lists.get_mut(&flow) {
-                    list.unlink(slots, Chain::Band, slot);
+                if let Some(turn) = turns.lists.get_mut(flow as usize) {
+                    turn.list.unlink(slots, Chain::Band, slot);
                 }
                 if self.len == 0 {
-                    **turns = Turns::default();
+                    // Flows that come next do not wait for turns of those that have nothing.
+                    for flow in turns.next.drain(..) {
+                        turns.lists[flow as usize].waits = false;
+                    }
                 }
             }
         }
@@ -73,13 +95,14 @@ impl Band {
             Order::Turns(turns) => {
                 for _ in 0..turns.next.len() {
                     let flow = *turns.next.front()?;
-                    match turns.lists.get(&flow) {
-                        Some(list) if list.len > 0 && flows.is_full(flow) => turns.next.rotate_left(1),
-                        Some(list) if list.len > 0 => return Some(list.head),
-                        _ => {
-                            turns.next.pop_front();
-                            turns.lists.remove(&flow);
-                        }
+                    let turn = &mut turns.lists[flow as usize];
+                    if turn.list.len == 0 {
+                        turn.waits = false;
+                        turns.next.pop_front();
+                    } else if flows.is_full(flow) {
+                        turns.next.rotate_left(1);
+                    } else {
+                        return Some(turn.list.head);
                     }
                 }
                 None

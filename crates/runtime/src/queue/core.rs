@@ -13,10 +13,10 @@ use k1s_env::Instant;
 use super::{
     Causes, Fairness, FlowFn, Key, QueueState, WaitingKeys,
     band::Band,
-    flows::Flows,
+    flows::{FlowIndex, FlowState, Flows},
     list::{Chain, List},
     metrics::{Counters, Snapshot},
-    slots::{Again, Entry, Links, NIL, Place, Processing, Slot, Slots},
+    slots::{Again, Entry, Links, NIL, Place, Processing, Slot, Slots, Tag},
 };
 
 /// Number of priorities that keep an empty list: programs use the same few priorities repeatedly.
@@ -100,6 +100,7 @@ impl<R: Key> Core<R> {
         fairness: Fairness,
         flow_of: Option<FlowFn<R>>,
         max_per_flow: Option<NonZeroUsize>,
+        count_flows: bool,
     ) -> Core<R> {
         Core {
             slots: Slots::new(),
@@ -110,7 +111,7 @@ impl<R: Key> Core<R> {
             processing: Vec::new(),
             fairness,
             flow_of,
-            flows: Flows::new(max_per_flow),
+            flows: Flows::new(max_per_flow, count_flows),
             passed_over: 0,
             next_number: 0,
             activity: 0,
@@ -126,8 +127,8 @@ impl<R: Key> Core<R> {
                 break;
             }
             self.delayed.pop_first();
-            self.retrying -= usize::from(self.slots.entry(slot).retry);
-            self.counters.adds += 1;
+            self.retrying -= usize::from(self.slots.entry(slot).tag.is_retry());
+            self.added(slot);
             self.activity += 1;
             self.push_ready(slot);
         }
@@ -146,12 +147,14 @@ impl<R: Key> Core<R> {
             None => {
                 let since = at.unwrap_or(now);
                 let place = Place::Ready(Links::NONE);
-                let entry = Entry { key, since, causes, priority, hash, retry: due.retry, place };
+                let flow = self.flow_of.as_ref().map_or(0, |flow| self.flows.enter(flow(&key)));
+                let tag = Tag::new(flow, due.retry);
+                let entry = Entry { key, since, causes, priority, hash, tag, place };
                 let slot = self.slots.insert(entry);
                 if at.is_some() {
                     self.push_delayed(slot);
                 } else {
-                    self.counters.adds += 1;
+                    self.added(slot);
                     self.push_ready(slot);
                 }
             }
@@ -175,15 +178,15 @@ impl<R: Key> Core<R> {
             }
             Place::Delayed { number } => {
                 let place = (entry.since, *number, slot);
-                let was_retry = entry.retry;
+                let was_retry = entry.tag.is_retry();
                 entry.priority = entry.priority.max(priority);
-                entry.retry |= retry;
+                entry.tag.set_retry(was_retry || retry);
                 match at {
                     None => {
                         entry.since = now;
                         self.delayed.remove(&place);
                         self.retrying -= usize::from(was_retry);
-                        self.counters.adds += 1;
+                        self.added(slot);
                         self.push_ready(slot);
                     }
                     Some(at) if at < entry.since => {
@@ -199,12 +202,15 @@ impl<R: Key> Core<R> {
                 let again = processing.again;
                 processing.again =
                     if at.is_none() || again == Again::Ready { Again::Ready } else { Again::Delayed };
-                self.counters.adds += u64::from(again != Again::Ready && at.is_none());
+                let adds = u64::from(again != Again::Ready && at.is_none());
+                self.counters.adds += adds;
+                self.flows.added(entry.tag.flow(), adds);
                 if again == Again::No {
-                    (entry.priority, entry.since, entry.retry) = (priority, at.unwrap_or(now), retry);
+                    (entry.priority, entry.since) = (priority, at.unwrap_or(now));
+                    entry.tag.set_retry(retry);
                 } else {
                     entry.priority = entry.priority.max(priority);
-                    entry.retry |= retry;
+                    entry.tag.set_retry(entry.tag.is_retry() || retry);
                     entry.since = entry.since.min(at.unwrap_or(now));
                 }
             }
@@ -226,7 +232,7 @@ impl<R: Key> Core<R> {
         self.processing.push((slot, now));
         self.activity += 1;
         let entry = self.slots.entry_mut(slot);
-        entry.retry = false;
+        entry.tag.set_retry(false);
         entry.place = Place::Processing(Processing { position, again: Again::No, removed: false });
         self.counters.queued.observe(now - entry.since);
         Take::Key(Taken {
@@ -299,11 +305,11 @@ impl<R: Key> Core<R> {
             moved.position = processing.position;
         }
         match processing.again {
-            Again::No => drop(self.slots.free(slot)),
+            Again::No => drop(self.free(slot)),
             Again::Ready => self.push_ready(slot),
             Again::Delayed if since > now => self.push_delayed(slot),
             Again::Delayed => {
-                self.counters.adds += 1;
+                self.added(slot);
                 self.push_ready(slot);
             }
         }
@@ -322,7 +328,7 @@ impl<R: Key> Core<R> {
             Place::Ready(_) => self.unlink_ready(slot),
             Place::Delayed { number } => {
                 let place = (entry.since, *number, slot);
-                self.retrying -= usize::from(entry.retry);
+                self.retrying -= usize::from(entry.tag.is_retry());
                 self.delayed.remove(&place);
             }
             Place::Processing(processing) => {
@@ -332,8 +338,31 @@ impl<R: Key> Core<R> {
                 return was != Again::No;
             }
         }
-        self.slots.free(slot);
+        self.free(slot);
         true
+    }
+
+    /// Frees the slot of a key that leaves the queue.
+    fn free(&mut self, slot: Slot) -> Entry<R> {
+        let entry = self.slots.free(slot);
+        if self.flow_of.is_some() {
+            self.flows.leave(entry.tag.flow());
+        }
+        entry
+    }
+
+    /// Counts a key that becomes ready.
+    fn added(&mut self, slot: Slot) {
+        self.counters.adds += 1;
+        self.flows.added(self.slots.entry(slot).tag.flow(), 1);
+    }
+
+    pub(super) fn flow_state(&self, number: u64) -> FlowState {
+        self.flows.state(number)
+    }
+
+    pub(super) fn forget_flow(&mut self, number: u64) {
+        self.flows.forget(number);
     }
 
     pub(super) fn retain(&mut self, mut keep: impl FnMut(&R) -> bool) -> Retained<R> {
@@ -369,9 +398,9 @@ impl<R: Key> Core<R> {
                 }
                 Place::Ready(_) => {
                     self.unlink_ready(slot);
-                    dropped.push(self.slots.free(slot));
+                    dropped.push(self.free(slot));
                 }
-                Place::Delayed { .. } => dropped.push(self.slots.free(slot)),
+                Place::Delayed { .. } => dropped.push(self.free(slot)),
             }
         }
         self.delayed = BTreeSet::new();
@@ -422,7 +451,7 @@ impl<R: Key> Core<R> {
 
     pub(super) fn state(&self) -> QueueState {
         let later = || self.again(Again::Delayed);
-        let retrying = self.retrying + later().filter(|entry| entry.retry).count();
+        let retrying = self.retrying + later().filter(|entry| entry.tag.is_retry()).count();
         QueueState {
             ready: self.len(),
             processing: self.processing.len(),
@@ -458,7 +487,7 @@ impl<R: Key> Core<R> {
         waiting.ready.extend(again.take(limit - waiting.ready.len()));
         let later = self.delayed.iter().map(|(_, _, slot)| self.slots.entry(*slot));
         for entry in later.chain(self.again(Again::Delayed)) {
-            let list = if entry.retry { &mut waiting.retrying } else { &mut waiting.delayed };
+            let list = if entry.tag.is_retry() { &mut waiting.retrying } else { &mut waiting.delayed };
             if list.len() < limit {
                 list.push((entry.key.clone(), entry.since));
             } else if waiting.retrying.len() == limit && waiting.delayed.len() == limit {
@@ -512,7 +541,7 @@ impl<R: Key> Core<R> {
         self.next_number = number.wrapping_add(1);
         let entry = self.slots.entry_mut(slot);
         entry.place = Place::Delayed { number };
-        self.retrying += usize::from(entry.retry);
+        self.retrying += usize::from(entry.tag.is_retry());
         self.delayed.insert((entry.since, number, slot));
     }
 
@@ -523,8 +552,8 @@ impl<R: Key> Core<R> {
     }
 
     /// The flow of a key; the same for all in a queue without flows.
-    fn flow(&self, slot: Slot) -> u64 {
-        self.flow_of.as_ref().map_or(0, |flow| flow(&self.slots.entry(slot).key))
+    fn flow(&self, slot: Slot) -> FlowIndex {
+        self.slots.entry(slot).tag.flow()
     }
 
     fn push_band(&mut self, slot: Slot, priority: i32) {

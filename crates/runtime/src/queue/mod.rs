@@ -38,6 +38,7 @@ use std::{fmt, hash::Hash, sync::Arc, time::Duration};
 use k1s_env::{Env, Instant};
 
 pub use cause::{Cause, CauseEvent, Causes, ResourceVersion};
+pub use flows::FlowState;
 pub use item::Item;
 pub use limiter::{BucketLimiter, ExponentialLimiter, MaxOf, RateLimiter};
 pub use metrics::QueueMetrics;
@@ -226,6 +227,17 @@ impl<R: Key> Queue<R> {
         let mut depth = self.shared.read(|core| core.depth());
         depth.retain(|(_, len)| *len > 0);
         depth
+    }
+
+    /// What there is of a flow, by the number that [`QueueOptions::flows`] returns for its keys.
+    #[must_use]
+    pub fn flow_state(&self, flow: u64) -> FlowState {
+        self.shared.read(|core| core.flow_state(flow))
+    }
+
+    /// Drops what is counted of a flow ([`QueueOptions::count_flows`]); its keys stay.
+    pub fn forget_flow(&self, flow: u64) {
+        self.shared.change(|core, _| core.forget_flow(flow));
     }
 
     /// The number of keys in each state.

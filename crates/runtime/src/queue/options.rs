@@ -30,6 +30,9 @@ pub struct QueueOptions<R> {
     pub flows: Option<FlowFn<R>>,
     /// Maximum number of keys of a flow that are processed at once. Unlimited by default.
     pub max_per_flow: Option<NonZeroUsize>,
+    /// Whether adds are counted by flow, for [`Queue::flow_state`](super::Queue::flow_state). A flow then takes some memory until
+    /// [`Queue::forget_flow`](super::Queue::forget_flow), also without keys. Off by default.
+    pub count_flows: bool,
 }
 
 impl<R: Key> QueueOptions<R> {
@@ -48,6 +51,7 @@ impl<R: Key> Default for QueueOptions<R> {
             fairness: Fairness::default(),
             flows: None,
             max_per_flow: None,
+            count_flows: false,
         }
     }
 }
@@ -61,6 +65,7 @@ impl<R> Clone for QueueOptions<R> {
             fairness: self.fairness,
             flows: self.flows.clone(),
             max_per_flow: self.max_per_flow,
+            count_flows: self.count_flows,
         }
     }
 }

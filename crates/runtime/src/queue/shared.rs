@@ -79,10 +79,11 @@ impl<R: Key> Shared<R> {
     }
 
     fn assemble(env: &Env, options: QueueOptions<R>, forward: Option<Forward<R>>) -> Arc<Shared<R>> {
-        let QueueOptions { name, rate_limiter, metrics, fairness, flows, max_per_flow } = options;
+        let QueueOptions { name, rate_limiter, metrics, fairness, flows, max_per_flow, count_flows } =
+            options;
         let metrics = metrics.map(|metrics| metrics.queue(&name));
         let state = State {
-            core: Core::new(fairness, flows, max_per_flow),
+            core: Core::new(fairness, flows, max_per_flow, count_flows),
             waiting: 0,
             timekeeper: false,
             woken: false,

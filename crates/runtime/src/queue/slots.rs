@@ -5,7 +5,7 @@ use std::hash::{BuildHasher, Hash, RandomState};
 use hashbrown::HashTable;
 use k1s_env::Instant;
 
-use super::cause::Causes;
+use super::{cause::Causes, flows::FlowIndex};
 
 /// A slot's number.
 pub(super) type Slot = u32;
@@ -29,9 +29,35 @@ pub(super) struct Entry<R> {
     pub(super) priority: i32,
     /// The hash of the key, so that the table can grow and remove it without reading the key.
     pub(super) hash: u32,
-    /// Whether it is, or was, delayed by the rate limiter.
-    pub(super) retry: bool,
+    pub(super) tag: Tag,
     pub(super) place: Place,
+}
+
+/// The flow of a key, 0 in a queue without flows, and whether the key is, or was, delayed by the rate limiter. In one number,
+/// so that an entry stays small.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Tag(u32);
+
+impl Tag {
+    const RETRY: u32 = 1 << 31;
+
+    pub(super) fn new(flow: FlowIndex, retry: bool) -> Tag {
+        let mut tag = Tag(flow & !Tag::RETRY);
+        tag.set_retry(retry);
+        tag
+    }
+
+    pub(super) fn flow(self) -> FlowIndex {
+        self.0 & !Tag::RETRY
+    }
+
+    pub(super) fn is_retry(self) -> bool {
+        self.0 & Tag::RETRY != 0
+    }
+
+    pub(super) fn set_retry(&mut self, retry: bool) {
+        self.0 = self.flow() | if retry { Tag::RETRY } else { 0 };
+    }
 }
 
 /// The state of a key.
@@ -222,7 +248,8 @@ mod tests {
     fn insert(slots: &mut Slots<u32>, key: u32) -> Slot {
         let since = Env::simulated(1).0.now();
         let (hash, place) = (slots.hash(&key), Place::Delayed { number: 0 });
-        slots.insert(Entry { key, since, causes: Causes::none(), priority: 0, hash, retry: false, place })
+        let causes = Causes::none();
+        slots.insert(Entry { key, since, causes, priority: 0, hash, tag: Tag::new(0, false), place })
     }
 
     #[test]
