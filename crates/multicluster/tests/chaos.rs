@@ -43,7 +43,7 @@ async fn repair(request: Request, context: Context) -> Result<Action, BoxError> 
     let client = context.cluster().client();
     if client.get_opt::<ConfigMap>(&source).await?.is_none() {
         let copy = format!("copy-{}", source.name());
-        let copy = Request::new(request.namespace(), &*copy);
+        let copy = Request::new(request.namespace(), &copy);
         if let Some(copy) = client.get_opt::<ConfigMap>(&copy).await? {
             ignore_not_found(client.delete_with(&*copy, DeleteOptions::exactly(&*copy)).await)?;
         }

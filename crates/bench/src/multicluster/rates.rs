@@ -64,7 +64,7 @@ pub(super) async fn run(
         let began = env.now();
         match &requeue {
             Requeue::Channels(senders, _) => run.send(senders).await?,
-            Requeue::Reads(clients, _) => run.read(clients),
+            Requeue::Reads { clients, .. } => run.read(clients),
         }
         requeued.push(objects as f64 / (run.tally.reached().await? - began).as_secs_f64());
         run.tally.expect(objects);
@@ -87,7 +87,7 @@ enum Requeue {
     /// By events, and a manager that runs.
     Channels(Vec<Sender>, Task<Result<(), ManagerError>>),
     /// Without a controller, by reading them from the caches, which count changes as long as they are held.
-    Reads(Vec<Client>, Vec<Box<dyn Any + Send + Sync>>),
+    Reads { clients: Vec<Client>, _held: Vec<Box<dyn Any + Send + Sync>> },
 }
 
 struct Run<'a> {
@@ -165,7 +165,7 @@ impl Run<'_> {
             held.push(Box::new(cluster));
         }
         self.tally.reached().await?;
-        Ok(Requeue::Reads(clients, held))
+        Ok(Requeue::Reads { clients, _held: held })
     }
 
     /// An event for each object. In turns, so that clusters gain nothing from events that come together.
