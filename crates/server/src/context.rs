@@ -11,11 +11,11 @@ use serde_json::Value;
 use crate::{
     audit::Trail,
     capacity::HeldTurn,
+    closing::Closing,
     converted::Memo,
     errors::Error,
     identity::User,
     negotiate::Accepted,
-    projects::Closing,
     request::Query,
     resource::{Resource, Source},
     stored::Stored,

@@ -41,6 +41,7 @@ mod bootstrap;
 mod cache;
 mod capacity;
 mod catalog;
+mod closing;
 mod context;
 mod controllers;
 mod conversion;

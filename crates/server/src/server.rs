@@ -97,7 +97,7 @@ impl ApiServer {
             signer,
             documents: Documents::default(),
             probe: Probe::default(),
-            project_watches: crate::projects::Watches::default(),
+            project_watches: crate::closing::Watches::default(),
             stop,
         }))
     }

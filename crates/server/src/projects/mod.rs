@@ -19,7 +19,7 @@ use crate::{
     tenant::{Shared, Tenant},
 };
 
-pub(crate) use watches::{Closing, Watches, watch};
+pub(crate) use watches::watch;
 
 const GROUP: &str = "resourcemanager.miloapis.com";
 const VERSION: &str = "v1alpha1";

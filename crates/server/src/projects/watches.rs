@@ -3,20 +3,14 @@
 //! One task follows the Projects of the host while there are such watches: a watch that asked itself would be woken by every
 //! change of every project.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, Weak},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
-use k1s_object::Status;
 use k1s_store::Revision;
-use parking_lot::Mutex;
-use tokio::sync::watch;
 
 use super::Projects;
 use crate::{
     cache::{PATIENCE, Took},
+    closing::{Closing, Nobody, Watches},
     errors::Error,
     registry::Registry,
     resource::Source,
@@ -28,44 +22,6 @@ const PAUSE: Duration = Duration::from_secs(1);
 
 /// Maximum number of changes that are looked at together.
 const BATCH: usize = 256;
-
-/// Tells all watches of a project when it is suspended, and why they end.
-type Teller = watch::Sender<Option<Status>>;
-
-/// The projects that are watched in.
-#[derive(Default)]
-pub(crate) struct Watches {
-    state: Mutex<State>,
-}
-
-#[derive(Default)]
-struct State {
-    /// By project, while there are watches.
-    open: HashMap<String, Weak<Teller>>,
-    /// Whether a task follows the Projects.
-    followed: bool,
-}
-
-/// Ends a watch when its project is suspended.
-#[derive(Clone)]
-pub(crate) struct Closing {
-    told: watch::Receiver<Option<Status>>,
-    _teller: Arc<Teller>,
-}
-
-impl Closing {
-    /// Why the watch ends, if it does.
-    pub(crate) fn reason(&self) -> Option<Status> {
-        self.told.borrow().clone()
-    }
-
-    /// Waits until the watch has to end.
-    pub(crate) async fn closed(&mut self) {
-        if self.told.wait_for(Option::is_some).await.is_err() {
-            std::future::pending().await
-        }
-    }
-}
 
 /// What ends a watch in the control plane of this name, which its sender has [entered](super::admit); `None` if nothing does.
 ///
@@ -95,44 +51,6 @@ pub(crate) async fn watch(
     match projects.find(&snapshot, name)?.and_then(|project| project.suspended(name)) {
         Some(suspended) => Err(suspended.into()),
         None => Ok(Some(closing)),
-    }
-}
-
-/// Nobody watches in a project.
-struct Nobody;
-
-impl Watches {
-    /// Notes a watch; also whether the Projects are not followed yet, and are to be from now on.
-    fn open(&self, name: &str) -> (Closing, bool) {
-        let mut state = self.state.lock();
-        let teller = state.open.get(name).and_then(Weak::upgrade);
-        let teller = teller.filter(|teller| teller.borrow().is_none()).unwrap_or_else(|| {
-            let teller = Arc::new(Teller::new(None));
-            state.open.insert(name.to_owned(), Arc::downgrade(&teller));
-            teller
-        });
-        let first = !std::mem::replace(&mut state.followed, true);
-        (Closing { told: teller.subscribe(), _teller: teller }, first)
-    }
-
-    /// The names of projects with watches, for the task that follows the Projects. If there are none, it has to end: the next
-    /// watch starts another one.
-    fn names(&self) -> Result<Vec<String>, Nobody> {
-        let mut state = self.state.lock();
-        state.open.retain(|_, teller| teller.strong_count() > 0);
-        state.followed = !state.open.is_empty();
-        if state.followed { Ok(state.open.keys().cloned().collect()) } else { Err(Nobody) }
-    }
-
-    fn is_open(&self, name: &str) -> bool {
-        self.state.lock().open.contains_key(name)
-    }
-
-    fn close(&self, name: &str, why: Status) {
-        let teller = self.state.lock().open.get(name).and_then(Weak::upgrade);
-        if let Some(teller) = teller {
-            teller.send_replace(Some(why));
-        }
     }
 }
 

@@ -31,6 +31,7 @@ use crate::{
     cache::{Cache, Known},
     capacity::Capacity,
     catalog::Catalog,
+    closing,
     converted::Memory,
     documents::{Document, Documents, Key},
     errors::{self, Error},
@@ -40,7 +41,6 @@ use crate::{
     node_graph::NodeGraph,
     options::{ServerOptions, TenantEvent},
     probe::Probe,
-    projects,
     rbac::{self, Index, Policies},
     resource::Resource,
     services::Forwarder,
@@ -72,7 +72,7 @@ pub(crate) struct Shared {
     /// Sends requests to aggregated APIs.
     pub(crate) forwarder: Forwarder,
     /// The watches in projects.
-    pub(crate) project_watches: projects::Watches,
+    pub(crate) project_watches: closing::Watches,
     pub(crate) stop: CancellationToken,
 }
 

@@ -16,11 +16,11 @@ use k1s_store::{Revision, WatchItem, WatchRequest};
 use crate::{
     body::Body,
     cache::{Cache, Event, Snapshot, Took},
+    closing::Closing,
     context::{Cx, invalid_options},
     conversion, errors,
     metrics::Gauge,
     negotiate::{Form, Media},
-    projects::Closing,
     resource::Source,
     select::{Scope, Selection},
 };
