@@ -116,7 +116,8 @@ impl Drop for InFlight {
     fn drop(&mut self) {
         let mut running = self.of.running.lock();
         running.count -= 1;
-        if running.count == 0 {
+        // Nobody waits before it is closed.
+        if running.count == 0 && running.closed {
             self.of.ended.notify_waiters();
         }
     }

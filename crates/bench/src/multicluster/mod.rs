@@ -102,8 +102,8 @@ project            from the create of a Project to the first reconcile in it, in
 const RATES: &str = "
 fleet              1,000 clusters, of an embedded server
 one                one cluster with as many objects, and a manager for it
-informers          1,000 clusters without a controller, the floor of fleet: tasks read the objects from the caches in turns; the
-                   informers' handlers count the changes
+informers          1,000 clusters without a controller, the floor of fleet: a task for each reads the objects from its cache when
+                   it is told to by a channel; the informers' handlers count the changes
 informer           the same with one cluster: what is lost between the two is the server's, the caches' and the processor's
 requeue            reconciles in a second of objects that channel sources send; a reconcile reads its object from the cache
 follow             all objects are changed by 16 writers: reconciles in a second, from the first write to the last reconcile

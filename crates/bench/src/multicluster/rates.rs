@@ -1,13 +1,6 @@
 //! Reconciles in a second: many clusters, or one cluster with as many objects.
 
-use std::{
-    any::Any,
-    collections::HashMap,
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
-};
+use std::{any::Any, collections::HashMap, sync::Arc};
 
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use k1s::multicluster::{self, Cluster, ClusterName, MultiClusterManager, MultiClusterOptions};
@@ -23,6 +16,7 @@ use kube::{
 };
 use parking_lot::Mutex;
 use serde_json::json;
+use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -37,6 +31,9 @@ use crate::{
 
 /// The median of so many rounds is reported.
 const ROUNDS: u64 = 7;
+
+/// As that of a channel source.
+const BUFFER: usize = 1024;
 
 type Sender = source::EventSender<ConfigMap>;
 
@@ -64,7 +61,7 @@ pub(super) async fn run(
         let began = env.now();
         match &requeue {
             Requeue::Channels(senders, _) => run.send(senders).await?,
-            Requeue::Reads { clients, .. } => run.read(clients),
+            Requeue::Reads { readers, .. } => run.read(readers).await?,
         }
         requeued.push(objects as f64 / (run.tally.reached().await? - began).as_secs_f64());
         run.tally.expect(objects);
@@ -86,8 +83,9 @@ pub(super) async fn run(
 enum Requeue {
     /// By events, and a manager that runs.
     Channels(Vec<Sender>, Task<Result<(), ManagerError>>),
-    /// Without a controller, by reading them from the caches, which count changes as long as they are held.
-    Reads { clients: Vec<Client>, _held: Vec<Box<dyn Any + Send + Sync>> },
+    /// Without a controller, by a task for each cluster, which reads them from the cache. Changes are counted as long as the caches
+    /// are held.
+    Reads { readers: Vec<mpsc::Sender<ObjectKey>>, _held: Vec<Box<dyn Any + Send + Sync>> },
 }
 
 struct Run<'a> {
@@ -148,7 +146,7 @@ impl Run<'_> {
     }
 
     async fn informers(&self) -> Result<Requeue, Failure> {
-        let (mut clients, mut held) = (Vec::new(), Vec::<Box<dyn Any + Send + Sync>>::new());
+        let (mut readers, mut held) = (Vec::new(), Vec::<Box<dyn Any + Send + Sync>>::new());
         for number in 0..self.clusters {
             let name = cluster_name(number);
             let connection = self.place.connect(&name).await?;
@@ -161,11 +159,11 @@ impl Run<'_> {
                 }
             };
             held.push(Box::new(informer.add_handler(Box::new(handler))));
-            clients.push(cluster.client().clone());
+            readers.push(self.reader(cluster.client().clone()));
             held.push(Box::new(cluster));
         }
         self.tally.reached().await?;
-        Ok(Requeue::Reads { clients, _held: held })
+        Ok(Requeue::Reads { readers, _held: held })
     }
 
     /// An event for each object. In turns, so that clusters gain nothing from events that come together.
@@ -179,25 +177,30 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Reads all objects, in the same turns.
-    fn read(&self, clients: &[Client]) {
-        let next = Arc::new(AtomicU64::new(0));
-        let keys: Arc<[ObjectKey]> = (0..self.each).map(|number| ObjectKey::of(&object(number))).collect();
-        let clients: Arc<[Client]> = clients.into();
-        for _ in 0..self.workers {
-            let (next, keys, clients) = (Arc::clone(&next), Arc::clone(&keys), Arc::clone(&clients));
-            let tally = Arc::clone(&self.tally);
-            drop(self.env.spawn("reader", async move {
-                loop {
-                    let number = next.fetch_add(1, Ordering::Relaxed) as usize;
-                    let Some(key) = keys.get(number / clients.len()) else { return };
-                    // What fails is missed in the count.
-                    if clients[number % clients.len()].get_opt::<ConfigMap>(key).await.is_ok() {
-                        tally.ran();
-                    }
+    /// A task that reads objects from a cache, as it is told to.
+    fn reader(&self, client: Client) -> mpsc::Sender<ObjectKey> {
+        let (sender, mut keys) = mpsc::channel::<ObjectKey>(BUFFER);
+        let tally = Arc::clone(&self.tally);
+        drop(self.env.spawn("reader", async move {
+            while let Some(key) = keys.recv().await {
+                // What fails is missed in the count.
+                if client.get_opt::<ConfigMap>(&key).await.is_ok() {
+                    tally.ran();
                 }
-            }));
+            }
+        }));
+        sender
+    }
+
+    /// Reads all objects, in the same turns.
+    async fn read(&self, readers: &[mpsc::Sender<ObjectKey>]) -> Result<(), Failure> {
+        for number in 0..self.each {
+            let key = ObjectKey::of(&object(number));
+            for reader in readers {
+                reader.send(key.clone()).await?;
+            }
         }
+        Ok(())
     }
 
     /// Changes all objects.
