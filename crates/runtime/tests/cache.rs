@@ -475,14 +475,17 @@ async fn answers_that_never_end_are_given_up_in_time() {
         }
     });
     let cache = Cache::new(&world.env, kube::Client::new(first_hangs, "default"), CacheOptions::default());
-    let _typed = cache.informer(&kind::<ConfigMap>()).unwrap();
+    let typed = cache.informer(&kind::<ConfigMap>()).unwrap();
     // This one looks for its scope first.
-    let _dynamic =
-        cache.informer(&Kind::<DynamicObject>::dynamic(ApiResource::erase::<Secret>(&()))).unwrap();
+    let secrets = Kind::<DynamicObject>::dynamic(ApiResource::erase::<Secret>(&()));
+    let dynamic = cache.informer(&secrets).unwrap();
+    // One that is not used would end.
+    let _used = (typed.add_handler(Box::new(|_| {})), dynamic.add_handler(Box::new(|_| {})));
     for _ in 0..100 {
         clock.advance_and_settle(Duration::from_secs(10)).await;
     }
     assert_eq!(cache.unsynced(), []);
+    assert_eq!(cache.informer_states().len(), 2);
     cache.stop().await;
 }
 
