@@ -31,6 +31,7 @@ use k1s::{
             TenantsProvider,
         },
     },
+    server::User,
     tokio::sync::Semaphore,
 };
 use k1s_runtime::ControllerOptions;
@@ -496,7 +497,13 @@ async fn a_tenant_whose_reconcile_does_not_end_delays_no_other_and_its_successor
     let old = tenants(&runtime, 1).await;
     sources(&runtime.tenant_client("t0").await.unwrap(), 1, "old").await;
     let (manager, gate) = gated(&runtime);
-    manager.add_provider(Arc::new(runtime.tenants_provider().with_interval(Duration::from_millis(20))));
+    // Without announcements: lists alone.
+    let all = kube::Client::new(runtime.server().as_user(User::admin()), "default");
+    let provider = TenantsProvider::new(all)
+        .with_connector(runtime.tenant_connector())
+        .with_filter(|name| name.starts_with('t'))
+        .with_interval(Duration::from_millis(20));
+    manager.add_provider(Arc::new(provider));
     let running = start(&manager);
     begun(&gate, &old).await;
     let disengaging = || state_of(&manager, "t0") == Some(ClusterState::Disengaging);
