@@ -19,7 +19,7 @@ use self::{
 pub use self::{
     gnostic::encode as encode_v2,
     paths::{Resource, ResourceSubresource},
-    swagger::swagger as v2,
+    swagger::{Foreign, swagger as v2},
 };
 use crate::{
     groups, kinds,

@@ -226,7 +226,7 @@ fn types_and_fields_are_described_as_upstream() {
     {
         assert!(schemas[name]["description"].as_str().unwrap().len() > 50, "{name}");
     }
-    let swagger = v2([&apps]);
+    let swagger = v2([&apps], &[]);
     let v2 = &swagger["definitions"]["io.k8s.api.apps.v1.DeploymentStrategy"]["properties"]["type"];
     assert_eq!(v2["description"], strategy["description"]);
     let encoded = encode_v2(&swagger);
@@ -357,7 +357,7 @@ fn custom_resources_get_paths_of_their_own() {
 #[test]
 fn v2_says_the_same_in_one_document() {
     let documents: Vec<Value> = documents().iter().filter_map(|name| document(name)).collect();
-    let swagger = bare(v2(&documents));
+    let swagger = bare(v2(&documents, &[]));
     assert_eq!(swagger["swagger"], "2.0");
     let definitions = &swagger["definitions"];
     assert_eq!(
@@ -402,7 +402,7 @@ fn v2_leaves_open_what_it_cannot_say() {
         "many": {"type": "array", "default": [], "items": {"type": "string", "default": "x"}},
     }}}}});
     assert_eq!(
-        v2([&document])["definitions"]["X"]["properties"],
+        v2([&document], &[])["definitions"]["X"]["properties"],
         json!({
             "port": {"x-kubernetes-int-or-string": true},
             "maybe": {},
@@ -426,7 +426,7 @@ fn v2_says_nothing_of_a_kind_that_takes_any_field() {
                 "required": ["a", "kind", "apiVersion"], "properties": {"a": {}}},
         }},
     }}});
-    let definitions = v2([&document])["definitions"].clone();
+    let definitions = v2([&document], &[])["definitions"].clone();
     assert_eq!(definitions["X"], json!({"type": "object", "x-kubernetes-group-version-kind": kinds}));
     assert_eq!(definitions["Y"]["required"], json!(["sure"]));
     let properties = &definitions["Y"]["properties"];

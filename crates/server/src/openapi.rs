@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use http::{HeaderMap, HeaderValue, Response, header};
-use k1s_kinds::openapi::{self, Document};
+use k1s_kinds::openapi::{self, Document, Foreign};
 use k1s_object::Status;
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
@@ -17,6 +17,7 @@ use crate::{
     request::{Query, Verb},
     resource::Resource,
     respond,
+    tenant::apis::Api,
     tenant::customs::{DEFINITIONS, Definition, Served, fingerprint},
     tenant::{Shared, Tenant},
 };
@@ -153,7 +154,8 @@ async fn index(tenant: &Arc<Tenant>, headers: &HeaderMap) -> Result<Response<Bod
     let apis = aggregator::registered(tenant).await?;
     aggregator::discovered(tenant, &apis).await;
     let others = aggregator::openapi_hashes(&apis);
-    let of = if others.is_empty() { served.fingerprint() } else { with(served.fingerprint(), &others) };
+    let more = others.iter().flat_map(|(name, hash)| [name.as_bytes(), hash.as_bytes()]);
+    let of = with(served.fingerprint(), more);
     let all = Key { of, name: "openapi/v3".to_owned() };
     let build = move || {
         let mut paths = Map::new();
@@ -176,12 +178,16 @@ async fn index(tenant: &Arc<Tenant>, headers: &HeaderMap) -> Result<Response<Bod
     Ok(respond::document(&document, "text/plain; charset=utf-8", headers))
 }
 
-/// A fingerprint of more.
-fn with(of: Fingerprint, others: &[(String, String)]) -> Fingerprint {
+/// A fingerprint of more. Of nothing more, it is the same: tenants with the same definitions share documents.
+fn with<'a>(of: Fingerprint, more: impl Iterator<Item = &'a [u8]>) -> Fingerprint {
+    let mut more = more.peekable();
+    if more.peek().is_none() {
+        return of;
+    }
     let mut hasher = Sha256::new_with_prefix(of);
-    for text in others.iter().flat_map(|(name, hash)| [name, hash]) {
-        hasher.update(text.len().to_le_bytes());
-        hasher.update(text);
+    for bytes in more {
+        hasher.update(bytes.len().to_le_bytes());
+        hasher.update(bytes);
     }
     hasher.finalize().into()
 }
@@ -254,10 +260,23 @@ pub(crate) async fn v2(tenant: &Arc<Tenant>, headers: &HeaderMap) -> Result<Resp
     };
     let served = tenant.customs.current(tenant).await?;
     let shared = tenant.shared.clone();
-    let key = Key { of: served.fingerprint(), name: format!("openapi/v2/{encoding}") };
+    let apis = aggregator::registered(tenant).await?;
+    aggregator::discovered(tenant, &apis).await;
+    let others = aggregator::openapi_documents(&apis);
+    let more = others.iter().flat_map(|(api, of, _)| [api.name.as_bytes(), of.as_slice()]);
+    let of = with(served.fingerprint(), more);
+    let key = Key { of, name: format!("openapi/v2/{encoding}") };
     let build = move || {
         let documents: Vec<Value> = sources(&served).values().map(|source| source.build(&shared)).collect();
-        let swagger = openapi::v2(&documents);
+        let others: Vec<(&Api, Value)> = others
+            .iter()
+            .filter_map(|(api, _, text)| Some((&**api, serde_json::from_slice(text).ok()?)))
+            .collect();
+        let others: Vec<Foreign<'_>> = others
+            .iter()
+            .map(|(api, document)| Foreign { group: &api.group, version: &api.version, document })
+            .collect();
+        let swagger = openapi::v2(&documents, &others);
         if protobuf { openapi::encode_v2(&swagger) } else { swagger.to_string().into_bytes() }
     };
     let document = tenant.document(key, build).await?;

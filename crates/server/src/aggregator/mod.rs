@@ -20,6 +20,7 @@ use std::{
     time::Duration,
 };
 
+use bytes::Bytes;
 use http::Response;
 use k1s_object::Status;
 
@@ -28,6 +29,7 @@ pub(crate) use register::{sync, sync_later};
 
 use crate::{
     body::Body,
+    documents::Fingerprint,
     respond,
     tenant::{
         Tenant,
@@ -78,9 +80,19 @@ pub(crate) async fn discovered(tenant: &Arc<Tenant>, apis: &Apis) {
 pub(crate) fn openapi_hashes(apis: &Apis) -> Vec<(String, String)> {
     let hash = |api: &Arc<Api>| {
         let live = api.backend.as_ref()?.live.borrow();
-        Some((format!("apis/{}/{}", api.group, api.version), live.openapi.clone()?))
+        Some((format!("apis/{}/{}", api.group, api.version), live.openapi.as_ref()?.hash.clone()))
     };
     apis.remote.iter().filter_map(hash).collect()
+}
+
+/// The OpenAPI documents themselves, and hashes of them.
+pub(crate) fn openapi_documents(apis: &Apis) -> Vec<(Arc<Api>, Fingerprint, Bytes)> {
+    let document = |api: &Arc<Api>| {
+        let live = api.backend.as_ref()?.live.borrow();
+        let (of, text) = live.openapi.as_ref()?.document.clone()?;
+        Some((api.clone(), of, text))
+    };
+    apis.remote.iter().filter_map(document).collect()
 }
 
 /// The server of a group version that is not built in, if another one serves it.

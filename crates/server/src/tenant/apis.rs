@@ -9,6 +9,7 @@ use std::{
 
 use arc_swap::ArcSwap;
 use base64::{Engine as _, prelude::BASE64_STANDARD};
+use bytes::Bytes;
 use k1s_object::{Status, gvk::GroupVersionResource};
 use k1s_store::Revision;
 use parking_lot::Mutex;
@@ -78,10 +79,19 @@ pub(crate) struct Live {
     pub(crate) digest: Fingerprint,
     /// Their size as JSON.
     pub(crate) bytes: usize,
-    /// The hash of its OpenAPI document, if it has one.
-    pub(crate) openapi: Option<String>,
+    /// Its OpenAPI document, if it has one.
+    pub(crate) openapi: Option<OpenApi>,
     /// Whether they are up to date; `None`: it was not asked yet.
     pub(crate) is_current: Option<bool>,
+}
+
+/// The OpenAPI document of version 3 of a group version.
+#[derive(Debug, Clone)]
+pub(crate) struct OpenApi {
+    /// What the server calls it.
+    pub(crate) hash: String,
+    /// The document as JSON, and a hash of it; `None` if it is too large, or could not be read.
+    pub(crate) document: Option<(Fingerprint, Bytes)>,
 }
 
 /// The condition `Available`.

@@ -91,6 +91,25 @@ fn usage(name: &str) -> Value {
     json!({"apiVersion": format!("{GROUP}/v1"), "kind": "Usage", "metadata": {"name": name}})
 }
 
+/// An OpenAPI document, which also claims what is not its own.
+fn openapi() -> Value {
+    let usage = json!({"$ref": "#/components/schemas/com.example.usage.v1.Usage"});
+    let responses = json!({"200": {"description": "OK", "content": {"application/json": {"schema": usage}}}});
+    let kind = |group: &str, kind: &str| json!({"group": group, "version": "v1", "kind": kind});
+    json!({
+        "openapi": "3.0.0", "info": {"title": "usage", "version": "v1"},
+        "paths": {
+            "/apis/usage.example.com/v1/namespaces/{namespace}/usages/{name}": {"get": {"responses": responses}},
+            "/apis/apps/v1/namespaces/{namespace}/deployments": {"get": {"description": "taken over"}},
+        },
+        "components": {"schemas": {"com.example.usage.v1.Usage": {
+            "description": "How much is used.", "type": "object",
+            "properties": {"metadata": {"$ref": "#/components/schemas/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"}},
+            "x-kubernetes-group-version-kind": [kind(GROUP, "Usage"), kind("apps", "Deployment")],
+        }}},
+    })
+}
+
 /// Frames, then never an end; `watched` is set until the body is dropped.
 fn endless(lines: Vec<Bytes>, watched: Arc<AtomicBool>) -> Body {
     struct Open(Arc<AtomicBool>);
@@ -151,6 +170,12 @@ impl Extension {
                     {"metadata": {"name": GROUP}, "versions": [{"version": "v1", "resources": [usages]}]}]});
                 answer(200, super::AGGREGATED, &document)
             }
+            "/openapi/v3" => {
+                let of = |group: &str| json!({"serverRelativeURL": format!("/openapi/v3/{group}?hash=AB12")});
+                let paths = json!({"apis/usage.example.com/v1": of("apis/usage.example.com/v1"), "apis/apps/v1": of("apis/apps/v1")});
+                answer(200, "application/json", &json!({"paths": paths}))
+            }
+            "/openapi/v3/apis/usage.example.com/v1" => answer(200, "application/json", &openapi()),
             "/apis/usage.example.com/v1" => answer(200, "application/json", &list),
             path if path.starts_with("/apis/usage.example.com/v1/") => self.resource(request, &query).await,
             _ => answer(404, "application/json", &json!({})),

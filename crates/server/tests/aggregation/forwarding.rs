@@ -141,6 +141,41 @@ async fn a_group_appears_in_discovery() {
 }
 
 #[tokio::test]
+async fn openapi_documents_are_merged() {
+    let stage = Stage::new().await;
+    let before = stage.client.get("/openapi/v2").await;
+    stage.serve(&Extension::new(Way::Well));
+    stage.register(GROUP).await;
+    stage.reason(GROUP, "Passed").await;
+    let paths = stage.client.get("/openapi/v3").await["paths"].clone();
+    let own = "/openapi/v3/apis/usage.example.com/v1?hash=AB12";
+    assert_eq!(paths["apis/usage.example.com/v1"]["serverRelativeURL"], own);
+    assert_ne!(paths["apis/apps/v1"]["serverRelativeURL"], "/openapi/v3/apis/apps/v1?hash=AB12");
+    let usage = "com.example.usage.v1.Usage";
+    let document = stage.client.get(own).await;
+    assert_eq!(document["components"]["schemas"][usage]["description"], "How much is used.");
+
+    let after = stage.client.get("/openapi/v2").await;
+    let path = "/apis/usage.example.com/v1/namespaces/{namespace}/usages/{name}";
+    let get = &after["paths"][path]["get"];
+    assert_eq!(get["responses"]["200"]["schema"]["$ref"], format!("#/definitions/{usage}"));
+    let kinds = &after["definitions"][usage]["x-kubernetes-group-version-kind"];
+    assert_eq!(*kinds, json!([{"group": GROUP, "version": "v1", "kind": "Usage"}]));
+    // All else is as it was.
+    let mut rest = after.clone();
+    rest["paths"].as_object_mut().unwrap().shift_remove(path);
+    rest["definitions"].as_object_mut().unwrap().shift_remove(usage);
+    assert!(rest == before, "the server's own part has changed");
+    let gnostic = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
+    let answer = stage.client.send("GET", "/openapi/v2", &[("accept", gnostic)], "").await;
+    assert_eq!((answer.status, answer.header("content-type")), (200, gnostic));
+    assert!(answer.body.windows(usage.len()).any(|bytes| bytes == usage.as_bytes()));
+    // It is gone with its APIService.
+    stage.client.call("DELETE", &format!("{SERVICES}/v1.{GROUP}"), Value::Null).await;
+    assert!(stage.client.get("/openapi/v2").await == before);
+}
+
+#[tokio::test]
 async fn groups_have_the_priorities_of_their_services() {
     let stage = Stage::new().await;
     stage
