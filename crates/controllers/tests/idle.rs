@@ -21,6 +21,7 @@ use k1s_server::Body;
 use k1s_store::{MemoryOptions, MemoryStore};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 const NAMESPACES: &str = "/api/v1/namespaces";
@@ -116,6 +117,31 @@ async fn an_idle_manager_leaves_no_terminating_namespaces_or_definitions() {
         }
         running.end().await;
     }
+}
+
+/// A kind can go between its discovery and its first list.
+#[tokio::test]
+async fn a_kind_that_goes_before_it_is_listed_blocks_nothing() {
+    let api = simulated().await;
+    let (lists, mut listed) = watch::channel(false);
+    let server = Intercepted::new(&api.server, move |_, uri| {
+        if uri.path().starts_with("/k1s/") {
+            return Intercept::NotFound;
+        }
+        // The first list of all widgets.
+        let first = uri.path() == "/apis/example.com/v1/widgets" && !lists.send_replace(true);
+        if first { Intercept::NotFound } else { Intercept::Pass }
+    });
+    let connected = Connected { client: kube::Client::new(server, "default"), env: api.env.clone() };
+    let running = start(connected, &all());
+    running.idle().await;
+    api.create_with(DEFINITIONS, definition("Namespaced")).await;
+    listed.wait_for(|listed| *listed).await.unwrap();
+    // Nobody moves the clock, so the list is not repeated.
+    api.delete(&format!("{DEFINITIONS}/widgets.example.com"), "Background").await;
+    let report = running.idle().await;
+    assert_eq!(names(&api, DEFINITIONS).await, [""; 0], "{report}");
+    running.end().await;
 }
 
 /// The events of a watch up to its first bookmark; then it stays open and silent.

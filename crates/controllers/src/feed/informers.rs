@@ -77,13 +77,7 @@ pub(super) async fn follow(feed: &Feed) {
         }
         if loading {
             for one in watched.values() {
-                // A kind that cannot be listed is skipped, and must not block the others.
-                while env.timeout(PAUSE, one.informer.synced()).await.is_err() {
-                    if let Some(problem) = one.informer.problem().filter(Problem::is_lasting) {
-                        tracing::warn!(kind = %one.informer.kind(), %problem, "skipping a kind");
-                        break;
-                    }
-                }
+                listed(feed, &one.informer).await;
             }
             loading = false;
             feed.deliver(&Signal::End);
@@ -96,6 +90,28 @@ pub(super) async fn follow(feed: &Feed) {
             // Only checks for additional kinds.
             () = progress.more_than(requests) => false,
         };
+    }
+}
+
+/// Waits until the objects of a kind are known. A kind that cannot be listed is skipped, and must not block the others.
+async fn listed(feed: &Feed, informer: &Informer<Object>) {
+    let kinds_changed = &feed.shared.kinds_changed;
+    let mut changes = feed.shared.cache.changes();
+    while !informer.has_synced() {
+        let Some(problem) = informer.problem().filter(Problem::is_lasting) else {
+            tokio::select! {
+                () = informer.synced() => return,
+                _ = changes.changed() => continue,
+            }
+        };
+        // A server may need a moment to serve what it has discovered, unless the kind was removed meanwhile.
+        tokio::select! {
+            () = informer.synced() => return,
+            () = kinds_changed.notified() => kinds_changed.notify_one(),
+            () = feed.shared.env.sleep(PAUSE) => {}
+        }
+        tracing::warn!(kind = %informer.kind(), %problem, "skipping a kind");
+        return;
     }
 }
 
