@@ -95,13 +95,14 @@ start              from the first engaged cluster to the first reconcile in the 
 start-single       from one more cluster to its first reconcile, median
 https.*            the same with a server in another process
 connections        to that server, with all clusters engaged
-project            from the create of a Project to the first reconcile in it, in process. Floor: a tenant is created, and an
-                   informer lists it";
+project            from the create of a Project to the first reconcile in it, in process. Managers: a tenant is created, and a
+                   manager started for it. Floor: a tenant is created, and an informer lists it";
 
 /// Explanations of the second table's rows.
 const RATES: &str = "
 fleet              1,000 clusters, of an embedded server
-one                one cluster with as many objects, and a manager for it
+managers           the same clusters with a manager for each
+one                one cluster with as many objects, and a manager for it: 0.8 of it is expected of fleet
 informers          1,000 clusters without a controller, the floor of fleet: a task for each reads the objects from its cache when
                    it is told to by a channel; the informers' handlers count the changes
 informer           the same with one cluster: what is lost between the two is the server's, the caches' and the processor's
@@ -146,14 +147,16 @@ pub(crate) async fn run(options: Options) -> Result<(), Failure> {
     }
     if wants(Part::Rates) {
         for workers in WORKERS {
-            for subject in [Subject::Fleet, Subject::One, Subject::Informers, Subject::Informer] {
+            for subject in
+                [Subject::Fleet, Subject::Managers, Subject::One, Subject::Informers, Subject::Informer]
+            {
                 second.extend(run.rates(subject, sizes.objects, workers).await?);
             }
         }
     }
     expect(&mut first, &mut second);
     let clusters = Beside { peer: "managers", floors: &[("fleet", "informers")] };
-    let rates = Beside { peer: "one", floors: &[("fleet", "informers"), ("one", "informer")] };
+    let rates = Beside { peer: "managers", floors: &[("fleet", "informers"), ("one", "informer")] };
     for (lines, beside, about) in [(&first, clusters, CLUSTERS), (&second, rates, RATES)] {
         if lines.is_empty() {
             continue;

@@ -53,7 +53,7 @@ pub(super) async fn run(
     let requeue = match subject {
         Subject::Fleet => run.fleet().await?,
         Subject::Informers | Subject::Informer => run.informers().await?,
-        Subject::Managers | Subject::Watches | Subject::One => run.one().await?,
+        Subject::Managers | Subject::Watches | Subject::One => run.managers().await?,
     };
     let (mut requeued, mut followed) = (Vec::new(), Vec::new());
     for round in 0..ROUNDS {
@@ -130,19 +130,33 @@ impl Run<'_> {
         Ok(Requeue::Channels(senders.collect(), running))
     }
 
-    async fn one(&self) -> Result<Requeue, Failure> {
-        let connection = self.place.connect(&cluster_name(0)).await?;
-        let manager = Manager::new(&*connection, ManagerOptions::local())?;
-        let (sender, source) = source::channel(Handler::for_object());
-        Controller::managed_by(&manager)
-            .for_(kind::<ConfigMap>())
-            .watches_raw_source(source)
-            .with_options(ControllerOptions::concurrent(self.workers))
-            .complete(self.reconciler())?;
-        let stopped = self.stop.clone();
-        let running = self.env.spawn("manager", async move { manager.start(stopped).await });
+    /// A manager for each cluster.
+    async fn managers(&self) -> Result<Requeue, Failure> {
+        let (mut senders, mut managers) = (Vec::new(), Vec::new());
+        for number in 0..self.clusters {
+            let connection = self.place.connect(&cluster_name(number)).await?;
+            let manager = Manager::new(&*connection, ManagerOptions::local())?;
+            let (sender, source) = source::channel(Handler::for_object());
+            Controller::managed_by(&manager)
+                .for_(kind::<ConfigMap>())
+                .watches_raw_source(source)
+                .with_options(ControllerOptions::concurrent(self.workers))
+                .complete(self.reconciler())?;
+            let stopped = self.stop.clone();
+            managers.push(self.env.spawn("manager", async move { manager.start(stopped).await }));
+            senders.push(sender);
+        }
+        let running = self.env.spawn("managers", async move {
+            for manager in managers {
+                // One that was aborted has nothing to report.
+                if let Ok(ended) = manager.await {
+                    ended?;
+                }
+            }
+            Ok(())
+        });
         self.tally.reached().await?;
-        Ok(Requeue::Channels(vec![sender], running))
+        Ok(Requeue::Channels(senders, running))
     }
 
     async fn informers(&self) -> Result<Requeue, Failure> {

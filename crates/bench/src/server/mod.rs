@@ -217,7 +217,11 @@ impl Run<'_> {
         }
         if self.wants(Part::Status) {
             tell("status");
-            self.status(&self.child(kept, false).await?.target, notes).await?;
+            if let Some(floor) = &floor {
+                self.status(Measured::floor(&floor.start(false)?), &mut floor.notes(floors)).await?;
+            }
+            let child = self.child(kept, false).await?;
+            self.status(Measured::child(&child), notes).await?;
         }
         if self.wants(Part::Apply) {
             tell("apply");
@@ -226,6 +230,8 @@ impl Run<'_> {
             }
             let child = self.child(kept, false).await?;
             self.apply(Measured::child(&child), notes).await?;
+            let child = self.child(kept, false).await?;
+            self.applied_memory(&child.process, &child.target, notes).await?;
         }
         if self.wants(Part::Watch) {
             tell("watch");
@@ -283,8 +289,9 @@ impl Run<'_> {
 
     /// The floor of servers with this store, unless it was measured with another one.
     async fn floor(&self, kept: Kept, floors: &[Measurement]) -> Result<Option<Recording>, Failure> {
-        let is_needed =
-            [Part::Objects, Part::Apply, Part::Watch, Part::Https].into_iter().any(|part| self.wants(part));
+        let is_needed = [Part::Objects, Part::Status, Part::Apply, Part::Watch, Part::Https]
+            .into_iter()
+            .any(|part| self.wants(part));
         let floor = FLOORS.into_iter().find(|(subject, _)| *subject == kept.name());
         let Some((_, subject)) = floor.filter(|_| is_needed) else { return Ok(None) };
         if floors.iter().any(|measurement| measurement.name.split('.').next() == Some(subject)) {
@@ -305,7 +312,7 @@ impl Run<'_> {
         }
         if self.wants(Part::Status) {
             tell("status");
-            self.status(target, notes).await?;
+            self.status(Measured::peer(target), notes).await?;
         }
         if self.wants(Part::Apply) {
             tell("apply");

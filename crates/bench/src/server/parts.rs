@@ -80,8 +80,10 @@ impl Run<'_> {
         Ok(())
     }
 
-    pub(super) async fn status(&self, target: &Target, notes: &mut Notes<'_>) -> Result<(), Failure> {
+    /// Merge patches of the status, of the same objects over and over.
+    pub(super) async fn status(&self, server: Measured<'_>, notes: &mut Notes<'_>) -> Result<(), Failure> {
         const CLIENTS: u64 = 32;
+        let target = server.target;
         let mut client = Client::connect(self.env, target).await?;
         let namespace = self.namespace(&mut client, "status").await?;
         let group = format!("{}.{GROUP}", self.env.name_suffix());
@@ -94,18 +96,16 @@ impl Run<'_> {
             client.call(Method::POST, &widgets, Content::json(widget)).await?;
             client.call(Method::POST, &deployments, Content::json(objects::deployment(&name))).await?;
         }
-        for (what, path) in [("status.custom", widgets), ("status.deployment", deployments)] {
+        for (what, path) in [("status.custom.c32", widgets), ("status.deployment.c32", deployments)] {
+            let cpu = server.cpu()?;
             let done =
                 work::spread(self.env, target, CLIENTS as usize, u64::MAX, self.sizes.limit, move |number| {
                     let path = format!("{path}/{}/status", objects::name("o", number % CLIENTS));
-                    let generation = number / CLIENTS;
-                    let patch = format!(
-                        r#"{{"status":{{"replicas":{},"observedGeneration":{generation}}}}}"#,
-                        generation % 100
-                    );
-                    (Method::PATCH, path, Content::merge_patch(patch))
-                });
-            notes.rate(&format!("{what}.c32"), done.await?, None);
+                    (Method::PATCH, path, work::status(number / CLIENTS))
+                })
+                .await?;
+            notes.rate(what, done, None);
+            notes.cpu(what, server, cpu, done.count)?;
         }
         let path = format!("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.{group}");
         client.call(Method::DELETE, &path, Content::none()).await?;
@@ -143,6 +143,31 @@ impl Run<'_> {
             notes.rate(what, done, None);
             notes.cpu(what, server, cpu, done.count)?;
         }
+        Ok(())
+    }
+
+    /// The memory of Deployments that two managers have applied, beside their JSON with the managers.
+    pub(super) async fn applied_memory(
+        &self,
+        process: &Process,
+        target: &Target,
+        notes: &mut Notes<'_>,
+    ) -> Result<(), Failure> {
+        let mut client = Client::connect(self.env, target).await?;
+        let namespace = self.namespace(&mut client, "applied").await?;
+        self.env.sleep(SETTLE).await;
+        let empty = process.resident_bytes()?;
+        let patience = Duration::from_secs(300);
+        let (first, second) = (namespace.clone(), namespace.clone());
+        let first = move |number| work::apply(&first, &objects::name("d", number), 3);
+        work::spread(self.env, target, 32, OBJECTS, patience, first).await?;
+        let second = move |number| work::apply_annotation(&second, &objects::name("d", number));
+        work::spread(self.env, target, 32, OBJECTS, patience, second).await?;
+        self.env.sleep(SETTLE).await;
+        let grown = process.resident_bytes()?.saturating_sub(empty);
+        let path = format!("/apis/apps/v1/namespaces/{namespace}/deployments");
+        let list = client.call(Method::GET, &path, Content::none()).await?;
+        notes.add("rss.applied", grown as f64 / list.len() as f64, Unit::TimesTheJson, notes.in_memory(2.0));
         Ok(())
     }
 

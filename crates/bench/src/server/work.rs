@@ -121,6 +121,15 @@ pub(crate) fn apply(namespace: &str, name: &str, replicas: u64) -> (Method, Stri
     (Method::PATCH, url, Content::apply(body))
 }
 
+/// An apply of an annotation of the same Deployment, by somebody else.
+pub(crate) fn apply_annotation(namespace: &str, name: &str) -> (Method, String, Content) {
+    let url = format!("/apis/apps/v1/namespaces/{namespace}/deployments/{name}?fieldManager=other");
+    let body = format!(
+        r#"{{"apiVersion":"apps/v1","kind":"Deployment","metadata":{{"name":"{name}","annotations":{{"team":"{name}"}}}}}}"#
+    );
+    (Method::PATCH, url, Content::apply(body))
+}
+
 /// A namespace for the objects of a run.
 pub(crate) async fn make_namespace(client: &mut Client, namespace: &str) -> Result<(), Failure> {
     let body = objects::namespace(namespace);
@@ -130,6 +139,17 @@ pub(crate) async fn make_namespace(client: &mut Client, namespace: &str) -> Resu
 /// The definition of a custom resource, until it is served.
 pub(crate) async fn define(env: &Env, client: &mut Client, group: &str, kind: &str) -> Result<(), Failure> {
     define_as(env, client, group, kind, objects::definition(group, kind)).await
+}
+
+/// The name of an object that no server has.
+pub(crate) const MISSING: &str = "no-such-object";
+
+/// A merge patch of the status: the replicas and the generation are those of a number.
+pub(crate) fn status(generation: u64) -> Content {
+    let replicas = generation % 100;
+    Content::merge_patch(format!(
+        r#"{{"status":{{"replicas":{replicas},"observedGeneration":{generation}}}}}"#
+    ))
 }
 
 /// Creates this definition of a kind, and waits until it is served.
@@ -142,12 +162,12 @@ pub(crate) async fn define_as(
 ) -> Result<(), Failure> {
     let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
     client.call(Method::POST, path, Content::json(body)).await?;
-    let path = format!("/apis/{group}/v1/namespaces/default/{}/no-such-object", objects::plural(kind));
+    let path = format!("/apis/{group}/v1/namespaces/default/{}/{MISSING}", objects::plural(kind));
     for _ in 0..1000 {
         let mut answer = Vec::new();
         client.exchange(Method::GET, &path, Content::none(), |data| answer.extend_from_slice(data)).await?;
         // Where the resource is served, it is the object that is not found.
-        if String::from_utf8_lossy(&answer).contains("no-such-object") {
+        if String::from_utf8_lossy(&answer).contains(MISSING) {
             return Ok(());
         }
         env.sleep(Duration::from_millis(10)).await;

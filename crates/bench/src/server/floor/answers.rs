@@ -10,7 +10,7 @@ use crate::{
     Failure,
     server::{
         client::{Client, Content, Target},
-        objects::{ConfigMaps, name},
+        objects::{self, ConfigMaps, name},
         work,
     },
 };
@@ -33,6 +33,10 @@ pub(super) const MODIFIED: &str = "modified";
 /// An object that was created by an apply, and one of which an apply changed a field.
 pub(super) const APPLIED: &str = "applied";
 pub(super) const APPLIED_FIELD: &str = "applied-field";
+
+/// Objects whose status was patched: a custom resource, and a Deployment.
+pub(super) const STATUS_CUSTOM: &str = "status-custom";
+pub(super) const STATUS_DEPLOYMENT: &str = "status-deployment";
 
 /// The page that a continue token stands for; the first has none.
 pub(super) fn page(token: &str) -> String {
@@ -96,6 +100,18 @@ impl Answers {
         for (answer, replicas) in [(APPLIED, 3), (APPLIED_FIELD, 4)] {
             let (method, path, content) = work::apply("watched", &name("d", 7), replicas);
             answers.keep(answer, &mut client, method, &path, content).await?;
+        }
+        let (group, object) = ("floor.bench.k1s.dev", name("o", 7));
+        work::define(env, &mut client, group, "Widget").await?;
+        let widgets = format!("/apis/{group}/v1/namespaces/watched/widgets");
+        let deployments = "/apis/apps/v1/namespaces/watched/deployments".to_owned();
+        for (answer, path, body) in [
+            (STATUS_CUSTOM, widgets, objects::widget(group, "Widget", &object)),
+            (STATUS_DEPLOYMENT, deployments, objects::deployment(&object)),
+        ] {
+            client.call(Method::POST, &path, Content::json(body)).await?;
+            let path = format!("{path}/{object}/status");
+            answers.keep(answer, &mut client, Method::PATCH, &path, work::status(0)).await?;
         }
         Ok(answers)
     }

@@ -1,5 +1,5 @@
-//! What an apply needs at least: to read the configuration, to read the object as it is, and to write and hash what
-//! becomes of it. Nothing is merged, checked, defaulted or stored, and nobody owns anything.
+//! What a change of an object needs at least: to read the configuration or the patch, to read the object as it is, and to write and
+//! hash what becomes of it. Nothing is checked, defaulted or stored, and nobody owns anything.
 
 use std::hash::{DefaultHasher, Hasher as _};
 
@@ -38,6 +38,29 @@ impl Applies {
     }
 }
 
+/// Merge patches of a status.
+pub(super) struct Statuses {
+    custom: Bytes,
+    deployment: Bytes,
+}
+
+impl Statuses {
+    pub(super) fn new(custom: Bytes, deployment: Bytes) -> Statuses {
+        Statuses { custom, deployment }
+    }
+
+    /// The answer to a merge patch at a path.
+    pub(super) fn answer(&self, path: &str, patch: &[u8]) -> serde_json::Result<Bytes> {
+        let mut patch: Value = serde_json::from_slice(patch)?;
+        let live = if path.contains("/deployments/") { &self.deployment } else { &self.custom };
+        let mut live: Value = serde_json::from_slice(live)?;
+        if let (Some(live), Some(patch)) = (live["status"].as_object_mut(), patch["status"].as_object_mut()) {
+            live.extend(std::mem::take(patch));
+        }
+        encode(&live)
+    }
+}
+
 /// Writes an object, as a server has to in order to store it and to tell its watchers.
 fn encode(object: &Value) -> serde_json::Result<Bytes> {
     let bytes = serde_json::to_vec(object)?;
@@ -62,5 +85,16 @@ mod tests {
         assert_eq!(answer("/deployments/d-000001", 3), (200, object(3)));
         assert_eq!(answer("/deployments/d-000001", 7), (200, object(7)));
         assert!(applies.answer("/deployments/d-000001", b"no: JSON").is_err());
+    }
+
+    #[test]
+    fn a_status_is_merged() {
+        let object = |kind: &str, replicas: u64| {
+            format!(r#"{{"kind":"{kind}","status":{{"replicas":{replicas},"phase":"x"}}}}"#)
+        };
+        let statuses = Statuses::new(object("Widget", 1).into(), object("Deployment", 1).into());
+        let answer = |path: &str| statuses.answer(path, br#"{"status":{"replicas":7}}"#).unwrap();
+        assert_eq!(answer("/apis/x/v1/widgets/o-000001/status"), object("Widget", 7));
+        assert_eq!(answer("/apis/apps/v1/deployments/o-000001/status"), object("Deployment", 7));
     }
 }

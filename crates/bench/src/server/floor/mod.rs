@@ -1,7 +1,7 @@
 //! The floor: what hyper alone does for the same bytes on this machine.
 //!
 //! A process of its own answers the requests of the measurements with what k1s answered to them: no object is parsed, found or
-//! encoded, except by applies, which no server can do without (see `apply`). What k1s needs more than this is what it costs to be an API server. The floor of a store that survives power
+//! encoded, except by applies and patches of a status, which no server can do without (see `apply`). What k1s needs more than this is what it costs to be an API server. The floor of a store that survives power
 //! cuts also appends each write to a file, and answers when it is synced; writes that wait together share a sync.
 
 mod answers;

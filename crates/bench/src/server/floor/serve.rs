@@ -21,10 +21,10 @@ use tokio_rustls::TlsAcceptor;
 
 use super::{
     answers::{self, Answers},
-    apply::Applies,
+    apply::{Applies, Statuses},
     log::Log,
 };
-use crate::{Failure, report};
+use crate::{Failure, report, server::work};
 
 #[derive(Args)]
 pub(crate) struct Options {
@@ -111,6 +111,7 @@ struct Replies {
     /// As many of them as a chunk can have: those that wait are sent together without being copied.
     modified_batch: Bytes,
     applies: Applies,
+    statuses: Statuses,
     log: Option<Log>,
     /// The number of patches: each is an event for all watches.
     events: watch::Sender<u64>,
@@ -132,6 +133,10 @@ impl Replies {
             modified_batch: modified.repeat(BATCH).into(),
             modified,
             applies: Applies::new(answers.find(answers::APPLIED)?, answers.find(answers::APPLIED_FIELD)?)?,
+            statuses: Statuses::new(
+                answers.find(answers::STATUS_CUSTOM)?,
+                answers.find(answers::STATUS_DEPLOYMENT)?,
+            ),
             log: options.log.as_ref().map(|path| Log::create(env, path)).transpose()?,
             events: watch::Sender::new(0),
         })
@@ -142,6 +147,10 @@ impl Replies {
         if parts.method == Method::GET {
             return Ok(match parts.uri.query() {
                 None if parts.uri.path().ends_with("/configmaps") => respond(200, whole(&self.list)),
+                // Asked until a definition is served, which it is as soon as this object alone is missing.
+                None if parts.uri.path().ends_with(work::MISSING) => {
+                    respond(404, whole(&work::MISSING.into()))
+                }
                 None => respond(200, whole(&self.get)),
                 Some(query) if query.contains("watch=1") => respond(200, self.watch()),
                 Some(query) => match query.split_once("continue=") {
@@ -167,6 +176,9 @@ impl Replies {
             Method::PATCH if parts.headers.get(header::CONTENT_TYPE).is_some_and(is_apply) => {
                 let (status, answer) = self.applies.answer(parts.uri.path(), &body)?;
                 respond(status, whole(&answer))
+            }
+            Method::PATCH if parts.uri.path().ends_with("/status") => {
+                respond(200, whole(&self.statuses.answer(parts.uri.path(), &body)?))
             }
             Method::PATCH => {
                 self.events.send_modify(|events| *events += 1);
@@ -235,8 +247,8 @@ fn respond(status: u16, body: Body) -> Response<Body> {
 enum Failed {
     #[error("the request cannot be read: {0}")]
     Read(#[from] hyper::Error),
-    #[error("the configuration cannot be read: {0}")]
-    Config(#[from] serde_json::Error),
+    #[error("the change cannot be read: {0}")]
+    Change(#[from] serde_json::Error),
     #[error("the request cannot be logged: {0}")]
     Log(String),
 }
