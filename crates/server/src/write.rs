@@ -513,7 +513,11 @@ pub(crate) async fn update(cx: &Cx, update: &Update<'_>) -> Result<Updated, Erro
         let new = match changed.await?? {
             Some(new) => new,
             None if is_outdated(cx, &stored, &old) || is_stale(cx, &key).await? => old.clone(),
-            None => return Ok(Updated::of(Written::Stored(shown))),
+            None => {
+                valid::unchanged(cx, update.part, &old).await?;
+                warn(cx, update.part, &old, Some(&old));
+                return Ok(Updated::of(Written::Stored(shown)));
+            }
         };
         let before = Before { stored: &stored, shown: &shown, old: &old };
         match update_once(cx, update, admission.as_mut(), before, new).await? {

@@ -433,6 +433,11 @@ impl CustomResource {
         }
     }
 
+    /// Whether a rule uses `oldSelf`.
+    pub(crate) fn compares_with_old(&self) -> bool {
+        self.schema().is_some_and(Structural::compares_with_old)
+    }
+
     fn start(&self, run: &RuleRun<'_>) {
         if self.schema().is_some_and(Structural::evaluates_rules) {
             run.start();

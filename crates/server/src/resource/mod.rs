@@ -509,6 +509,11 @@ impl Resource {
         }
     }
 
+    /// Whether validation may refuse an object that it has accepted, if nothing changes in it.
+    pub(crate) fn compares_with_old(&self) -> bool {
+        matches!(&self.source, Source::Custom(custom) if custom.compares_with_old())
+    }
+
     /// Appends warnings about an object.
     pub(crate) fn warnings(&self, new: &Value, old: Option<&Value>, out: &mut Vec<String>) {
         if let Source::BuiltIn(built_in) = &self.source {

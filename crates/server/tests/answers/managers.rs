@@ -82,6 +82,101 @@ async fn writes_that_change_nothing_write_nothing() {
 }
 
 #[tokio::test]
+async fn an_apply_that_changes_nothing_has_the_warnings_of_a_put_that_changes_nothing() {
+    let server = server().await;
+    let meta = |name: &str| json!({"name": name});
+    let cases = [
+        (
+            "/api/v1/namespaces/default/persistentvolumeclaims",
+            json!({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": meta("a"), "spec": {
+                "accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1500m"}}}}),
+            "spec.resources.requests[storage]: fractional byte value",
+        ),
+        (
+            "/apis/networking.k8s.io/v1/namespaces/default/networkpolicies",
+            json!({"apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy", "metadata": meta("a"), "spec": {
+                "podSelector": {}, "ingress": [{"from": [{"ipBlock": {"cidr": "10.1.2.3/8"}}]}]}}),
+            "spec.ingress[0].from[0].ipBlock.cidr: ",
+        ),
+        (
+            "/api/v1/nodes",
+            json!({"apiVersion": "v1", "kind": "Node", "metadata": meta("a"), "spec": {"externalID": "x"}}),
+            "spec.externalID: this field is deprecated",
+        ),
+        (
+            "/apis/storage.k8s.io/v1/storageclasses",
+            json!({"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": meta("a"), "provisioner": "p",
+                "allowedTopologies": [{"matchLabelExpressions": [
+                    {"key": "failure-domain.beta.kubernetes.io/zone", "values": ["z"]}]}]}),
+            "allowedTopologies[0].matchLabelExpressions[0].key: ",
+        ),
+    ];
+    for (path, config, expected) in cases {
+        let path = format!("{path}/a");
+        let apply = async || {
+            let path = format!("{path}?fieldManager=m");
+            send(&server, "PATCH", &path, "application/apply-patch+yaml", &config.to_string()).await
+        };
+        let created = apply().await;
+        assert_eq!(created.code, 201, "{}", created.body);
+        let before = call(&server, "GET", &path, Value::Null).await.body;
+        let again = apply().await;
+        assert_eq!((again.code, &again.body), (200, &before));
+        assert!(
+            again.warnings.iter().any(|warning| warning.contains(expected)),
+            "{path}: {:?}",
+            again.warnings
+        );
+        let put = call(&server, "PUT", &path, before).await;
+        assert_eq!((put.code, put.warnings), (200, again.warnings), "{}", put.body);
+    }
+}
+
+#[tokio::test]
+async fn an_apply_that_changes_nothing_is_refused_by_rules_that_ask_for_a_change() {
+    let server = server().await;
+    let grows = json!([{"rule": "self > oldSelf", "message": "must grow"}]);
+    let spec = json!({"type": "object", "properties": {"n": {"type": "integer", "x-kubernetes-validations": grows}}});
+    let counters = json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": "counters.example.com"},
+        "spec": {"group": "example.com", "scope": "Namespaced", "names": {"plural": "counters", "kind": "Counter"},
+            "versions": [{"name": "v1", "served": true, "storage": true, "subresources": {"status": {}},
+                "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": spec,
+                    "status": {"type": "object", "properties": {"seen": {"type": "integer"}}}}}}}]}});
+    create(&server, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", counters).await;
+    let path = "/apis/example.com/v1/namespaces/default/counters/a";
+    let counter = |rest: Value| {
+        let mut counter =
+            json!({"apiVersion": "example.com/v1", "kind": "Counter", "metadata": {"name": "a"}});
+        counter.as_object_mut().unwrap().extend(rest.as_object().unwrap().clone());
+        counter
+    };
+    let apply = async |at: &str, rest: Value| -> Answer {
+        let path = format!("{path}{at}fieldManager=m");
+        send(&server, "PATCH", &path, "application/apply-patch+yaml", &counter(rest).to_string()).await
+    };
+    let one = || json!({"spec": {"n": 1}});
+    assert_eq!(apply("?", one()).await.code, 201);
+    let before = call(&server, "GET", path, Value::Null).await.body;
+    let refused = "Counter.example.com \"a\" is invalid: spec.n: Invalid value: 1: must grow";
+    let put = call(&server, "PUT", path, before.clone()).await;
+    assert_eq!((put.code, put.message()), (422, refused));
+    let mut answers = vec![apply("?", one()).await, apply("?dryRun=All&", one()).await];
+    // Rules of the whole object are evaluated on a write of its status, too.
+    answers.push(apply("/status?", json!({"status": {}})).await);
+    answers.push(apply("/status?", json!({"status": {}})).await);
+    for answer in answers {
+        assert_eq!((answer.code, answer.message()), (422, refused));
+    }
+    assert_eq!(call(&server, "GET", path, Value::Null).await.body, before);
+    assert_eq!(apply("?", json!({"spec": {"n": 2}})).await.code, 200);
+    // Without the field, no rule compares anything.
+    assert_eq!(apply("?", json!({})).await.code, 200);
+    let before = call(&server, "GET", path, Value::Null).await.body;
+    assert_eq!(apply("?", json!({})).await.body, before);
+}
+
+#[tokio::test]
 async fn answers_of_deletions_and_dry_runs_have_fields() {
     let server = server().await;
     let mut object = deployment();

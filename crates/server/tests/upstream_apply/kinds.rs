@@ -1,6 +1,10 @@
 //! All kinds with a status: who owns what after applies to the object and to its status.
 
+use std::sync::Arc;
+
+use k1s_env::Env;
 use k1s_server::ServerOptions;
+use k1s_store::MemoryStore;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -108,24 +112,31 @@ async fn apply(client: &Client, path: &str, manager: &str, force: bool, object: 
     (answer.status, answer.json())
 }
 
-/// A server, its namespace and its definitions, and all kinds of upstream's data that have a status here.
-async fn all() -> (Client, Vec<(Kind, Served)>) {
-    let (client, _clock) = common::simulated(ServerOptions::default()).await;
+/// A server with its namespace and its definitions, and all kinds of upstream's data that there are here.
+async fn all(client: Client) -> (Client, Vec<(Kind, Served)>) {
     let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}});
     client.post("/api/v1/namespaces", namespace).await;
     install(&client, &pandas()).await.unwrap();
     let kinds: Vec<Kind> = serde_json::from_str(include_str!("cases/kinds.json")).unwrap();
-    let mut with_status = Vec::new();
+    let mut all = Vec::new();
     for kind in kinds {
-        let Some(served) = kind.served(&client).await.filter(|served| served.status) else { continue };
+        let Some(served) = kind.served(&client).await else { continue };
         for before in &kind.before {
             let served = before.served(&client).await.expect("a kind that another needs");
             let object = before.object(&served, &[&before.stub]);
             expect(apply(&client, &served.path, "before", true, &object).await).unwrap();
         }
-        with_status.push((kind, served));
+        all.push((kind, served));
     }
-    (client, with_status)
+    (client, all)
+}
+
+/// The same, but only kinds with a status.
+async fn with_status() -> (Client, Vec<(Kind, Served)>) {
+    let (client, _clock) = common::simulated(ServerOptions::default()).await;
+    let (client, mut kinds) = all(client).await;
+    kinds.retain(|(_, served)| served.status);
+    (client, kinds)
 }
 
 /// The custom kind with a status among upstream's definitions.
@@ -146,9 +157,46 @@ fn title(test: &str, kind: &Kind) -> String {
     format!("{test}/{}/{}", kind.api_version(), kind.resource)
 }
 
+/// What was applied is applied again, and is then replaced by itself, which validates it: the answers are the same.
+pub(crate) async fn again() -> Vec<(String, Outcome)> {
+    // Without controllers, nobody else writes.
+    let env = Env::system();
+    let server = common::bare(&env, Arc::new(MemoryStore::default()), ServerOptions::default()).await;
+    let (client, kinds) = all(Client { server, env }).await;
+    let mut outcomes = Vec::new();
+    for (kind, served) in &kinds {
+        let outcome = async {
+            // Some have fields that their kind does not have: they are created, and what is there is applied.
+            let (collection, _) = served.path.rsplit_once('/').unwrap();
+            let mut object =
+                expect(client.call("POST", collection, kind.object(served, &[&kind.stub])).await)?;
+            let metadata = object["metadata"].as_object_mut().unwrap();
+            metadata.retain(|name, _| name != "managedFields" && name != "resourceVersion");
+            object.as_object_mut().unwrap().remove("status");
+            expect(apply(&client, &served.path, "again", true, &object).await)?;
+            let before = client.get(&served.path).await;
+            object["metadata"]["resourceVersion"] = before["metadata"]["resourceVersion"].clone();
+            let path = format!("{}?fieldManager=again", served.path);
+            let send = async |method: &str, content: &str, body: &Value| {
+                let answer = client.send(method, &path, &[("content-type", content)], body.to_string()).await;
+                let warnings = answer.headers.get_all("warning").iter().map(|text| text.to_str().unwrap());
+                (answer.status, answer.json(), warnings.map(str::to_owned).collect::<Vec<_>>())
+            };
+            let applied = send("PATCH", "application/apply-patch+yaml", &object).await;
+            let replaced = send("PUT", "application/json", &before).await;
+            if applied != replaced || applied.0 != 200 || applied.1 != before {
+                return Err(format!("applied {applied:?}\nreplaced {replaced:?}\nof {before}"));
+            }
+            delete(&client, &served.path).await
+        };
+        outcomes.push((title("again", kind), outcome.await));
+    }
+    outcomes
+}
+
 /// `TestApplyStatus`: both managers have an entry.
 pub(crate) async fn status() -> Vec<(String, Outcome)> {
-    let (client, kinds) = all().await;
+    let (client, kinds) = with_status().await;
     let mut outcomes = Vec::new();
     // Both spec and status of a request for a certificate are wiped: upstream skips it, too.
     for (kind, served) in kinds.iter().filter(|(kind, _)| kind.resource != "certificatesigningrequests") {
@@ -172,7 +220,7 @@ pub(crate) async fn status() -> Vec<(String, Outcome)> {
 
 /// `TestApplyResetFields`: an apply of the object owns nothing of its status, and one of its status nothing of its spec.
 pub(crate) async fn reset_fields() -> Vec<(String, Outcome)> {
-    let (client, kinds) = all().await;
+    let (client, kinds) = with_status().await;
     let mut outcomes = Vec::new();
     for (kind, served) in &kinds {
         let Some(mutated) = &kind.mutated else { continue };

@@ -100,6 +100,8 @@ pub(crate) struct Validator {
     properties: Box<[(Arc<str>, Validator)]>,
     additional: Option<Box<Validator>>,
     items: Option<Box<Validator>>,
+    /// Whether one of these rules uses `oldSelf`.
+    uses_old_self: bool,
 }
 
 impl Structural {
@@ -126,6 +128,11 @@ impl Structural {
     /// Whether the schema of a resource has rules.
     pub fn evaluates_rules(&self) -> bool {
         self.rules.is_some()
+    }
+
+    /// Whether the schema of a resource has rules that use `oldSelf`: they are evaluated on values that do not change, too.
+    pub fn compares_with_old(&self) -> bool {
+        self.validator().is_some_and(|validator| validator.uses_old_self)
     }
 
     /// Marks the root of a schema that has rules anywhere, so that others need not be searched.
@@ -209,6 +216,10 @@ impl Validator {
         let items = if schema.kind == Type::Array { element(schema.items()) } else { None };
         let additional = element(schema.additional_schema());
         let any = !compiled.is_empty() || !properties.is_empty() || items.is_some() || additional.is_some();
-        any.then_some(Validator { decl, compiled, properties, additional, items })
+        let below =
+            properties.iter().map(|(_, child)| child).chain(items.as_deref()).chain(additional.as_deref());
+        let uses_old_self = compiled.iter().any(|rule| rule.uses_old_self)
+            || below.into_iter().any(|child| child.uses_old_self);
+        any.then_some(Validator { decl, compiled, properties, additional, items, uses_old_self })
     }
 }
