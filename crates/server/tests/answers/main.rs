@@ -7,5 +7,6 @@ mod common;
 
 mod client;
 mod custom_resources;
+mod embedded;
 mod managers;
 mod patches;
