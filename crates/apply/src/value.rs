@@ -350,6 +350,65 @@ mod tests {
         assert_eq!(compare(&json!(u64::MAX), &json!(1e300)), Ordering::Less);
     }
 
+    /// Upstream's `TestValueLess`, but for values that JSON does not have. Each entry: its name there, two values, and their order.
+    #[test]
+    fn values_are_ordered_as_upstream_orders_them() {
+        use Ordering::{Equal, Less};
+        let (one, many) = (|| json!({"carotine": 1}), || json!({"carotine": 1, "ethanol": 1}));
+        let cases = [
+            ("Float-1", json!(1.14), json!(3.14), Less),
+            ("Float-2", json!(1.0), json!(1.0), Equal),
+            ("Float-3", json!(1.0), json!(1), Equal),
+            ("Float-4", json!(1.0), json!(2), Less),
+            ("Float-5", json!(1.0), json!("aoeu"), Less),
+            ("Float-6", json!(1.0), json!(true), Less),
+            ("Float-7", json!(1.0), json!([]), Less),
+            ("Float-8", json!(1.0), json!({}), Less),
+            ("Float-9", json!(1.0), json!(null), Less),
+            ("Int-1", json!(1), json!(2), Less),
+            ("Int-2", json!(1), json!(1), Equal),
+            ("Int-3", json!(1), json!(1.0), Equal),
+            ("Int-4", json!(1), json!(2.0), Less),
+            ("Int-5", json!(1), json!("aoeu"), Less),
+            ("Int-6", json!(1), json!(true), Less),
+            ("Int-7", json!(1), json!([]), Less),
+            ("Int-8", json!(1), json!({}), Less),
+            ("Int-9", json!(1), json!(null), Less),
+            ("String-1", json!("b-12"), json!("b-9"), Less),
+            ("String-2", json!("folate"), json!("folate"), Equal),
+            ("String-3", json!("folate"), json!(true), Less),
+            ("String-4", json!("folate"), json!([]), Less),
+            ("String-5", json!("folate"), json!({}), Less),
+            ("String-6", json!("folate"), json!(null), Less),
+            ("Bool-1", json!(false), json!(true), Less),
+            ("Bool-2", json!(false), json!(false), Equal),
+            ("Bool-3", json!(true), json!(true), Equal),
+            ("Bool-4", json!(false), json!([]), Less),
+            ("Bool-5", json!(false), json!({}), Less),
+            ("Bool-6", json!(false), json!(null), Less),
+            ("List-1", json!([]), json!([]), Equal),
+            ("List-2", json!([1]), json!([1]), Equal),
+            ("List-3", json!([1]), json!([2]), Less),
+            ("List-4", json!([1]), json!([1, 1]), Less),
+            ("List-5", json!([1, 1]), json!([2]), Less),
+            ("List-6", json!([]), json!({}), Less),
+            ("List-7", json!([]), json!(null), Less),
+            ("Map-1", one(), one(), Equal),
+            ("Map-2", one(), json!({"carotine": 2}), Less),
+            ("Map-3", one(), json!({"ethanol": 1}), Less),
+            ("Map-4", one(), json!({"ethanol": 1, "carotine": 2}), Less),
+            ("Map-5", one(), many(), Less),
+            ("Map-6", many(), json!({"carotine": 2}), Less),
+            ("Map-7", json!({}), json!(null), Less),
+        ];
+        for (name, a, b, order) in &cases {
+            assert_eq!((compare(a, b), compare(b, a)), (*order, order.reverse()), "{name}");
+            assert_eq!((equal(a, b), equal(b, a)), (*order == Equal, *order == Equal), "{name}");
+        }
+        let readme = include_str!("../tests/README.md");
+        assert!(readme.contains(&format!("| value/less_test.go | {} | 0 |", cases.len())));
+    }
+
     #[test]
     fn values_are_printed_as_go_prints_them() {
         let value = json!({"b": [1, "x", null], "a": {"k": true}});

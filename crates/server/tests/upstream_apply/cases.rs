@@ -37,6 +37,9 @@ struct Step {
     #[serde(default)]
     path: String,
     manager: Option<String>,
+    /// The user whom the administrator impersonates.
+    #[serde(rename = "as")]
+    user: Option<String>,
     #[serde(default)]
     force: bool,
     /// Text is sent as it is: YAML, or JSON with errors that YAML allows.
@@ -122,7 +125,9 @@ async fn play(
         _ if text => "application/yaml",
         _ => "application/json",
     };
-    let answer = client.send(method, &path, &[("content-type", content_type)], body).await;
+    let mut headers = vec![("content-type", content_type)];
+    headers.extend(step.user.as_deref().map(|user| ("impersonate-user", user)));
+    let answer = client.send(method, &path, &headers, body).await;
     let (code, answer) = (answer.status, answer.json());
     match step.fails {
         None if code >= 300 => return Err(format!("{code}: {answer}")),

@@ -161,22 +161,48 @@ async fn the_defaults_of_added_fields_are_set() {
     assert_eq!(made["spec"]["tolerations"].as_array().unwrap().len(), 2);
 }
 
+/// Upstream's `TestAdmission`. Each entry: its name there, the field that the webhook replaces and by what, and whether the entry is
+/// invalid then.
+const BROKEN: [(&str, &str, &str, bool); 5] = [
+    ("invalid APIVersion", "apiVersion", "", true),
+    ("invalid Operation", "operation", "invalid operation", true),
+    ("invalid fieldsType", "fieldsType", "invalid fieldsType", true),
+    ("invalid fieldsV1", "fieldsV1", "{invalid}", true),
+    ("invalid manager", "manager", "", false),
+];
+
 #[tokio::test]
 async fn managers_that_a_webhook_breaks_are_restored() {
     let stage = Stage::new().await;
-    stage.serve("a.k1s.dev", |_| {
-        patch(&json!([{"op": "add", "path": "/data/x", "value": "y"},
-            {"op": "replace", "path": "/metadata/managedFields/0/fieldsType", "value": "Wrong"}]))
+    stage.serve("a.k1s.dev", |request| {
+        let name = request["object"]["metadata"]["name"].as_str().unwrap();
+        let (_, field, value, _) = BROKEN[name[1..].parse::<usize>().unwrap()];
+        patch(&json!([{"op": "add", "path": "/data", "value": {"x": "y"}},
+            {"op": "replace", "path": format!("/metadata/managedFields/0/{field}"), "value": value}]))
     });
     stage.register("Mutating", "m", &[json!({"name": "a.k1s.dev"})]).await;
-    let body =
-        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}, "data": {"a": "b"}});
-    let answer = stage.send("POST", CONFIGMAPS, &body).await;
-    assert_eq!(answer.status, 201);
-    let warning = answer.header("warning").to_owned();
-    assert!(warning.contains(".metadata.managedFields was in an invalid state after admission"), "{warning}");
-    assert_eq!(answer.json()["metadata"]["managedFields"][0]["fieldsType"], "FieldsV1");
-    assert_eq!(answer.json()["data"]["x"], "y");
+    for (number, (case, field, _, restored)) in BROKEN.into_iter().enumerate() {
+        let body = json!({"apiVersion": "v1", "kind": "ConfigMap",
+            "metadata": {"name": format!("c{number}"), "labels": {"test-label": "x"}}});
+        let path = format!("{CONFIGMAPS}/c{number}?fieldManager=test");
+        let headers = [("content-type", "application/apply-patch+yaml")];
+        let answer = stage.client.send("PATCH", &path, &headers, body.to_string()).await;
+        assert_eq!((answer.status, &answer.json()["data"]["x"]), (201, &json!("y")), "{case}");
+        let warned = answer
+            .header("warning")
+            .contains(".metadata.managedFields was in an invalid state after admission");
+        assert_eq!(warned, restored, "{case}: {}", answer.header("warning"));
+        let mut entries = answer.json()["metadata"]["managedFields"].clone();
+        assert!(entries[0].as_object_mut().unwrap().remove("time").is_some(), "{case}");
+        let mut expected = json!([{"manager": "test", "operation": "Apply", "apiVersion": "v1", "fieldsType": "FieldsV1",
+            "fieldsV1": {"f:metadata": {"f:labels": {"f:test-label": {}}}}}]);
+        if !restored {
+            expected[0].as_object_mut().unwrap().remove(field);
+        }
+        assert_eq!(entries, expected, "{case}");
+    }
+    let readme = include_str!("../../../apply/tests/README.md");
+    assert!(readme.contains(&format!("| fieldmanager/admission_test.go | {} | 0 |", BROKEN.len())));
 }
 
 #[tokio::test]
