@@ -3,6 +3,8 @@
 mod policy;
 #[cfg(feature = "tls")]
 mod trust;
+#[cfg(test)]
+mod upstream;
 
 use std::sync::Arc;
 

@@ -7,6 +7,8 @@ mod api_services;
 mod flow_control;
 mod role_table;
 mod roles;
+#[cfg(test)]
+mod upstream;
 
 pub use api_services::{api_services, custom_api_service, priorities};
 pub use flow_control::{flow_schemas, mandatory_flow_schema, mandatory_priority_level, priority_levels};

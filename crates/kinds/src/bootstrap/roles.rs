@@ -6,7 +6,7 @@ use crate::bootstrap::role_table::{
     CLUSTER_ROLES, CONTROLLER_ROLES, ROLES_IN_KUBE_PUBLIC, ROLES_IN_KUBE_SYSTEM,
 };
 
-const GROUP: &str = "rbac.authorization.k8s.io";
+pub(super) const GROUP: &str = "rbac.authorization.k8s.io";
 
 /// Aggregated roles, and the labels of the roles they aggregate.
 const AGGREGATES: [(&str, &[&str]); 3] =

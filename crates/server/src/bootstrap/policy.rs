@@ -147,7 +147,7 @@ fn is_protected(object: &Value) -> bool {
 
 /// What is to be done about an existing object.
 #[derive(Debug, PartialEq)]
-enum Reconciled {
+pub(super) enum Reconciled {
     Same,
     Changed(Value),
     /// The role of a binding cannot be changed: it is created again.
@@ -155,7 +155,7 @@ enum Reconciled {
 }
 
 /// An existing object, completed by what is expected of it.
-fn reconciled(old: &Value, expected: &Value) -> Reconciled {
+pub(super) fn reconciled(old: &Value, expected: &Value) -> Reconciled {
     if old.get("roleRef").is_some_and(|role| Some(role) != expected.get("roleRef")) {
         return Reconciled::Replaced;
     }
@@ -173,13 +173,22 @@ fn reconciled(old: &Value, expected: &Value) -> Reconciled {
     let missing_rules = uncovered(&Rule::list(&old["rules"]), &Rule::list(&expected["rules"]));
     append(&mut new, "rules", missing_rules.iter().map(Rule::to_json));
     let has = |list: &Value, one: &Value| list.as_array().is_some_and(|list| list.contains(one));
-    let subjects = expected["subjects"].as_array().into_iter().flatten();
-    append(&mut new, "subjects", subjects.filter(|one| !has(&old["subjects"], one)).cloned());
-    match (expected["aggregationRule"]["clusterRoleSelectors"].as_array(), new.as_object_mut()) {
+    let mut missing_subjects: Vec<Value> = Vec::new();
+    for subject in expected["subjects"].as_array().into_iter().flatten() {
+        if !has(&old["subjects"], subject) && !missing_subjects.contains(subject) {
+            missing_subjects.push(subject.clone());
+        }
+    }
+    append(&mut new, "subjects", missing_subjects.into_iter());
+    match (expected.get("aggregationRule"), new.as_object_mut()) {
         (Some(wanted), Some(role)) => {
-            let rule = role.entry("aggregationRule").or_insert_with(|| Value::Object(Map::new()));
-            let known = rule["clusterRoleSelectors"].clone();
-            append(rule, "clusterRoleSelectors", wanted.iter().filter(|one| !has(&known, one)).cloned());
+            let known = old["aggregationRule"]["clusterRoleSelectors"].clone();
+            let wanted = wanted["clusterRoleSelectors"].as_array().into_iter().flatten();
+            let mut missing = wanted.filter(|one| !has(&known, one)).cloned().peekable();
+            if missing.peek().is_some() {
+                let rule = role.entry("aggregationRule").or_insert_with(|| Value::Object(Map::new()));
+                append(rule, "clusterRoleSelectors", missing);
+            }
         }
         (None, Some(role)) => drop(role.shift_remove("aggregationRule")),
         (_, None) => {}
