@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use k1s_runtime::{Cache, Kind, Object};
+use k1s_runtime::{Cache, Kind, Object, cache::IndexFn};
 use parking_lot::Mutex;
 
 /// Adds one index to a cache.
@@ -23,18 +23,17 @@ impl Indexes {
         field: &str,
         values: impl Fn(&K) -> Vec<String> + Send + Sync + 'static,
     ) {
-        let (kind, field, values) = (kind.clone(), field.to_owned(), Arc::new(values));
-        let apply: Apply = Arc::new(move |cache| {
-            let values = Arc::clone(&values);
-            cache.index_field(&kind, &field, move |object| values(object));
-        });
+        let (kind, field) = (kind.clone(), field.to_owned());
+        let values: IndexFn<K> = Arc::new(values);
+        // One function for all: a cache that has it already is left as it is.
+        let apply: Apply = Arc::new(move |cache| cache.index_field_shared(&kind, &field, &values));
         self.all.lock().push(Arc::clone(&apply));
         for cache in existing {
             apply(cache);
         }
     }
 
-    /// Adds all indexes to a new cluster.
+    /// Adds all indexes to a cluster, unless it has them.
     pub(crate) fn apply(&self, cache: &Cache) {
         for apply in &*self.all.lock() {
             apply(cache);

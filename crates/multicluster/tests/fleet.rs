@@ -8,20 +8,23 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     convert::Infallible,
     future::pending,
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::Duration,
 };
 
 use common::{cluster, copies, copy, expected, idle, runtime, sources, start, state_of, tenants, until};
 use k1s::{
-    Action, BoxError, Context, ManagerOptions, Request, TerminalError,
+    Action, BoxError, CancellationToken, Context, ManagerOptions, Request, TerminalError, async_trait,
     env::Env,
     k8s_openapi::api::{core::v1::ConfigMap, events::v1::Event},
     kind,
     kube::{self, Api},
     multicluster::{
-        Cluster, ClusterLabel, ClusterName, ClusterState, Controller, MultiClusterManager,
-        MultiClusterOptions, MultiRequest, providers::StaticProvider,
+        Cluster, ClusterLabel, ClusterName, ClusterState, Controller, Engager, MultiClusterManager,
+        MultiClusterOptions, MultiRequest, Provider, ProviderError, providers::StaticProvider,
     },
     tokio::{
         io::{AsyncReadExt as _, AsyncWriteExt as _},
@@ -395,6 +398,54 @@ async fn indexes_hold_for_clusters_that_are_engaged_later() {
         assert_eq!(found.unwrap().len(), 6, "{name}: sources and copies");
     }
     running.stop().await;
+    runtime.stop().await.unwrap();
+}
+
+/// A provider that knows a cluster, and does not engage it.
+struct Knows(Cluster);
+
+#[async_trait]
+impl Provider for Knows {
+    fn name(&self) -> String {
+        "knows".to_owned()
+    }
+
+    async fn get(&self, name: &ClusterName) -> Result<Cluster, ProviderError> {
+        let known = (self.0.name() == name).then(|| self.0.clone());
+        known.ok_or_else(|| ProviderError::NotFound(name.clone()))
+    }
+
+    async fn run(self: Arc<Self>, engager: Arc<dyn Engager>, _: CancellationToken) -> Result<(), BoxError> {
+        engager.synced();
+        Ok(())
+    }
+}
+
+/// As a reconciler does that reads another cluster each time it runs.
+#[tokio::test]
+async fn a_cluster_that_is_not_engaged_is_indexed_once_however_often_it_is_asked_for() {
+    let runtime = runtime().await;
+    tenants(&runtime, 1).await;
+    sources(&runtime.tenant_client("t0").await.unwrap(), 3, "a").await;
+    let manager = manager(&runtime);
+    let (indexed, counted) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let counts = Arc::clone(&indexed);
+    manager.index_field(&kind::<ConfigMap>(), "value", move |map: &ConfigMap| {
+        counts.fetch_add(1, Ordering::Relaxed);
+        map.data.iter().flatten().map(|(_, value)| value.clone()).collect()
+    });
+    manager.add_provider(Arc::new(Knows(cluster(&runtime, &manager, "t0").await)));
+    for _ in 0..100 {
+        let cluster = manager.get_cluster(&"t0".into()).await.unwrap();
+        let found = cluster
+            .client()
+            .list::<ConfigMap>(ListOptions::default().field_selector("value=a").unwrap())
+            .await;
+        assert_eq!(found.unwrap().len(), 3);
+        let now = indexed.load(Ordering::Relaxed);
+        let before = counted.swap(now, Ordering::Relaxed);
+        assert!(before == 0 || before == now, "indexed again: {before} calls, then {now}");
+    }
     runtime.stop().await.unwrap();
 }
 

@@ -282,6 +282,35 @@ async fn lists_select_by_namespace_labels_fields_and_indexes() {
     }
 }
 
+/// Before an informer runs and while it does.
+#[tokio::test]
+async fn an_index_replaces_another_one_of_the_same_name() {
+    let world = World::new().await;
+    world.live().create(&config_map("one", &[("a", "1"), ("b", "2")])).await.unwrap();
+    let (cache, client) = cached(&world, CacheOptions::default());
+    let add = |field: &'static str| {
+        let held = Arc::new(());
+        let holds = Arc::clone(&held);
+        cache.index_field(&kind::<ConfigMap>(), "data.x", move |map: &ConfigMap| {
+            let _ = &holds;
+            map.data.iter().filter_map(|data| data.get(field).cloned()).collect()
+        });
+        held
+    };
+    let found = async |value: &str| {
+        let options = ListOptions::default().matching_fields([("data.x", value)]).unwrap();
+        client.list::<ConfigMap>(options).await.unwrap().len()
+    };
+    let before = [add("a"), add("b"), add("a")];
+    assert_eq!(before.each_ref().map(Arc::strong_count), [1, 1, 2], "those that were replaced are freed");
+    assert_eq!((found("1").await, found("2").await), (1, 0));
+    let after = [add("b"), add("a"), add("b")];
+    assert_eq!(after.each_ref().map(|held| Arc::strong_count(held) > 1), [false, false, true]);
+    assert_eq!(Arc::strong_count(&before[2]), 1);
+    assert_eq!((found("1").await, found("2").await), (0, 1));
+    cache.stop().await;
+}
+
 #[tokio::test]
 async fn a_cache_with_a_selector_shows_only_selected_objects_even_after_own_writes() {
     let world = World::new().await;

@@ -237,7 +237,7 @@ struct Shared {
     /// The same informers by resource, for writes.
     by_resource: RwLock<HashMap<ApiResource, Vec<Arc<dyn AnyInformer>>>>,
     /// Indexes by kind, added to each informer when it is created.
-    indexes: Mutex<HashMap<Id, Vec<Box<dyn Any + Send + Sync>>>>,
+    indexes: Mutex<HashMap<Id, BTreeMap<String, Box<dyn Any + Send + Sync>>>>,
     reaper: Mutex<Option<Task<()>>>,
     /// Number of observed writes.
     writes: AtomicU64,
@@ -425,10 +425,10 @@ impl Cache {
         let options = self.shared.core.settings.informer_options(kind);
         let informer = Informer::new(&self.shared.core, kind.clone(), options);
         if let Some(indexes) = self.shared.indexes.lock().get(&id) {
-            for (name, values) in
-                indexes.iter().filter_map(|index| index.downcast_ref::<(String, IndexFn<K>)>())
-            {
-                informer.add_index(name, values);
+            for (name, values) in indexes {
+                if let Some(values) = values.downcast_ref::<IndexFn<K>>() {
+                    informer.add_index(name, values);
+                }
             }
         }
         let any: Arc<dyn AnyInformer> = informer.clone();
@@ -443,7 +443,7 @@ impl Cache {
         Ok(informer)
     }
 
-    /// Adds an index on a kind: lists can select by `name` as by a field.
+    /// Adds an index on a kind: lists can select by `name` as by a field. An index of the same name is replaced.
     pub fn index_field<K: Object>(
         &self,
         kind: &Kind<K>,
@@ -451,10 +451,29 @@ impl Cache {
         values: impl Fn(&K) -> Vec<String> + Send + Sync + 'static,
     ) {
         let values: IndexFn<K> = Arc::new(values);
-        let index = Box::new((name.to_owned(), Arc::clone(&values)));
-        self.shared.indexes.lock().entry(Id::of(kind)).or_default().push(index);
-        if let Some(informer) = self.existing(kind) {
-            informer.add_index(name, &values);
+        self.index_field_shared(kind, name, &values);
+    }
+
+    /// As [`index_field`](Cache::index_field), with a function that other caches may have, too. If this cache has it already under
+    /// that name, nothing is done: objects are not indexed again.
+    pub fn index_field_shared<K: Object>(&self, kind: &Kind<K>, name: &str, values: &IndexFn<K>) {
+        let id = Id::of(kind);
+        let informers = self.shared.informers.read();
+        // Held until the informer has it: of two calls, the later one wins in both places.
+        let mut indexes = self.shared.indexes.lock();
+        let informer =
+            informers.get(&id).map(|informer| Arc::clone(informer).any().downcast::<Informer<K>>());
+        drop(informers);
+        let of_kind = indexes.entry(id).or_default();
+        let has_it = |index: &Box<dyn Any + Send + Sync>| {
+            index.downcast_ref::<IndexFn<K>>().is_some_and(|index| Arc::ptr_eq(index, values))
+        };
+        if of_kind.get(name).is_some_and(has_it) {
+            return;
+        }
+        of_kind.insert(name.to_owned(), Box::new(Arc::clone(values)));
+        if let Some(Ok(informer)) = informer {
+            informer.add_index(name, values);
         }
     }
 
