@@ -51,14 +51,19 @@ pub(crate) async fn one(cx: &Cx, stored: Stored) -> Result<Stored, Status> {
 }
 
 /// Objects in the version of the request. Those that cannot be read stay as they are: whoever reads them reports them.
-pub(crate) async fn all(cx: &Cx, mut items: Vec<Stored>) -> Result<Vec<Stored>, Status> {
-    let Some(custom) = converted_resource(&cx.resource) else { return Ok(items) };
-    let places: Vec<usize> = items
-        .iter()
-        .enumerate()
-        .filter(|(_, item)| cx.resource.needs_webhook(item))
-        .map(|(at, _)| at)
-        .collect();
+pub(crate) async fn all(cx: &Cx, items: Vec<Stored>) -> Result<Vec<Stored>, Status> {
+    all_of(cx, &cx.resource, items).await
+}
+
+/// Objects of a resource, which need not be that of the request, in its version.
+pub(crate) async fn all_of(
+    cx: &Cx,
+    resource: &Resource,
+    mut items: Vec<Stored>,
+) -> Result<Vec<Stored>, Status> {
+    let Some(custom) = converted_resource(resource) else { return Ok(items) };
+    let places: Vec<usize> =
+        items.iter().enumerate().filter(|(_, item)| resource.needs_webhook(item)).map(|(at, _)| at).collect();
     let mut places = &*places;
     while !places.is_empty() {
         let mut bytes = 0;
@@ -70,7 +75,7 @@ pub(crate) async fn all(cx: &Cx, mut items: Vec<Stored>) -> Result<Vec<Stored>, 
         let count = places.iter().take(MAX_OBJECTS).take_while(fits).count().max(1);
         let (now, later) = places.split_at(count.min(places.len()));
         let sources: Vec<Stored> = now.iter().filter_map(|at| items.get(*at).cloned()).collect();
-        let converted = batch(cx, custom, &sources).await?;
+        let converted = batch(cx, (resource, custom), &sources).await?;
         for (at, converted) in now.iter().zip(converted) {
             if let Some(item) = items.get_mut(*at) {
                 *item = converted;
@@ -83,15 +88,16 @@ pub(crate) async fn all(cx: &Cx, mut items: Vec<Stored>) -> Result<Vec<Stored>, 
 
 /// Reserves memory for objects that have to be converted: unlike those that are sent as they are stored, they are not in the
 /// cache.
-pub(crate) async fn room(cx: &Cx, items: &[Stored]) -> Result<Option<Charge>, Status> {
-    if !cx.resource.has_webhook() || !items.iter().any(|item| cx.resource.needs_webhook(item)) {
+pub(crate) async fn room(cx: &Cx, resource: &Resource, items: &[Stored]) -> Result<Option<Charge>, Status> {
+    if !resource.has_webhook() || !items.iter().any(|item| resource.needs_webhook(item)) {
         return Ok(None);
     }
     flow::room(cx, items).await.map(Some)
 }
 
 /// Converts the objects of one call. Those that another request is converting are waited for.
-async fn batch(cx: &Cx, custom: &CustomResource, sources: &[Stored]) -> Result<Vec<Stored>, Status> {
+async fn batch(cx: &Cx, of: (&Resource, &CustomResource), sources: &[Stored]) -> Result<Vec<Stored>, Status> {
+    let custom = of.1;
     let memory = &cx.tenant.shared.converted;
     let mut done: Vec<Option<Stored>> = vec![None; sources.len()];
     loop {
@@ -108,7 +114,7 @@ async fn batch(cx: &Cx, custom: &CustomResource, sources: &[Stored]) -> Result<V
             }
         }
         // Its own first: whoever waits for these waits for nothing else.
-        make(cx, custom, sources, mine, &mut done).await?;
+        make(cx, of, sources, mine, &mut done).await?;
         let mut again = false;
         for (at, mut outcome) in awaited {
             let outcome = outcome.wait_for(Option::is_some).await.ok().and_then(|outcome| outcome.clone());
@@ -140,7 +146,7 @@ fn with(value: &Bytes, source: &Stored) -> Result<Stored, Status> {
 /// Converts objects by a call.
 async fn make(
     cx: &Cx,
-    custom: &CustomResource,
+    (resource, custom): (&Resource, &CustomResource),
     sources: &[Stored],
     mine: Vec<(usize, Ticket)>,
     done: &mut [Option<Stored>],
@@ -148,7 +154,7 @@ async fn make(
     let (mut tickets, mut objects) = (Vec::new(), Vec::new());
     for (at, ticket) in mine {
         let Some(source) = sources.get(at) else { continue };
-        match read(cx, custom, source) {
+        match read(resource, custom, source) {
             Ok(object) => {
                 tickets.push((at, ticket));
                 objects.push(object);
@@ -160,7 +166,7 @@ async fn make(
     if objects.is_empty() {
         return Ok(());
     }
-    let converted = call(cx, custom, objects, &cx.resource.api_version).await;
+    let converted = call(cx, custom, objects, &resource.api_version).await;
     let values = match converted {
         Ok(converted) => converted,
         Err(why) => {
@@ -172,7 +178,7 @@ async fn make(
     };
     for ((at, ticket), mut object) in tickets.into_iter().zip(values) {
         custom.prune(&mut object);
-        let value = Stored::encode(&object, &cx.resource.version, custom.stamp())?;
+        let value = Stored::encode(&object, &resource.version, custom.stamp())?;
         if let Some(source) = sources.get(at) {
             put(done, at, with(&value, source)?);
         }
@@ -183,9 +189,9 @@ async fn make(
 
 /// An object as its converter gets it: in the version it is stored in, with the defaults of that version, without a
 /// resourceVersion.
-fn read(cx: &Cx, custom: &CustomResource, source: &Stored) -> Result<Value, Unreadable> {
-    let from = format!("{}/{}", cx.resource.group, source.version());
-    let mut object = source.to_value(&cx.resource.kind, &from)?;
+fn read(resource: &Resource, custom: &CustomResource, source: &Stored) -> Result<Value, Unreadable> {
+    let from = format!("{}/{}", resource.group, source.version());
+    let mut object = source.to_value(&resource.kind, &from)?;
     custom.refresh(&mut object, source.version()).map_err(Unreadable::Unconvertible)?;
     metadata_mut(&mut object).shift_remove("resourceVersion");
     Ok(object)

@@ -243,7 +243,7 @@ pub(crate) async fn list(cx: &Cx) -> Result<Response<Body>, Error> {
         crate::table::include(cx)?;
     }
     let mut list = collect(cx, &selection).await?;
-    let held = conversion::room(cx, &list.items).await?;
+    let held = conversion::room(cx, &cx.resource, &list.items).await?;
     list.items = conversion::all(cx, list.items).await?;
     let charge = respond::afford(cx, &list).await?.or(held);
     warn_of_unreadable(cx, &list);

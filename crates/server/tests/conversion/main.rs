@@ -9,6 +9,7 @@ mod failures;
 #[path = "../common/https.rs"]
 mod https;
 mod migration;
+mod parameters;
 mod remote;
 mod storage;
 mod verbs;

@@ -217,3 +217,44 @@ async fn a_namespace_with_unreadable_objects_can_be_deleted() {
         .collect();
     assert_eq!(left, Vec::<String>::new());
 }
+
+/// A policy that went on without a parameter would allow what it is there to deny.
+#[tokio::test]
+async fn an_unreadable_parameter_fails_the_policies_that_select_it() {
+    const ADMISSION: &str = "/apis/admissionregistration.k8s.io/v1";
+    let (store, running) = prepared().await;
+    let rules = json!({"resourceRules": [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["secrets"]}]});
+    let spec = json!({"paramKind": {"apiVersion": "v1", "kind": "ConfigMap"}, "matchConstraints": rules,
+        "validations": [{"expression": "params != null"}]});
+    let selector = json!({"matchLabels": {"tier": "x"}});
+    let binding = json!({"policyName": "p", "validationActions": ["Deny"],
+        "paramRef": {"selector": selector, "parameterNotFoundAction": "Allow"}});
+    for (plural, kind, spec) in [
+        ("validatingadmissionpolicies", "ValidatingAdmissionPolicy", spec),
+        ("validatingadmissionpolicybindings", "ValidatingAdmissionPolicyBinding", binding),
+    ] {
+        let object = json!({"apiVersion": "admissionregistration.k8s.io/v1", "kind": kind,
+            "metadata": {"name": "p"}, "spec": spec});
+        running.post(&format!("{ADMISSION}/{plural}"), object).await;
+    }
+    let key = key_like(&store, "/configmaps/n/good", "bad").await;
+    let with_labels = |tier: &str| {
+        damaged(&json!({"name": "bad", "namespace": "n", "uid": "u", "labels": {"tier": tier}}))
+            .swap_remove(0)
+    };
+    // Nobody knows the labels of the last one.
+    for (value, is_selected) in
+        [(with_labels("y"), false), (with_labels("x"), true), (Bytes::from_static(b"\xff garbage"), true)]
+    {
+        put(&store, &key, &value).await;
+        let secret = json!({"metadata": {"generateName": "s-"}});
+        let (code, answer) = running.call("POST", "/api/v1/namespaces/n/secrets", secret).await;
+        let message = answer["message"].as_str().unwrap_or_default();
+        assert_eq!(code, if is_selected { 422 } else { 201 }, "{answer}");
+        assert_eq!(
+            message.contains("denied request: failed to configure binding: "),
+            is_selected,
+            "{message}"
+        );
+    }
+}
