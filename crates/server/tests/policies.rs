@@ -214,22 +214,55 @@ async fn mutations_merge_and_patch_one_after_the_other() {
     assert_eq!((&object["metadata"]["labels"]["a"], &object["data"]), (&json!("n"), &Value::Null));
 }
 
+/// Mutations that set a label to the number of labels.
+fn counts(name: &str, reinvocation: &str) -> Value {
+    let mut spec = applies(&format!(
+        "Object{{metadata: Object.metadata{{labels: {{'{name}': string(object.metadata.?labels.orValue({{}}).size())}}}}}}"
+    ));
+    spec["reinvocationPolicy"] = reinvocation.into();
+    spec
+}
+
+/// The labels of a new object after policies with these names and reinvocation policies.
+async fn counted(policies: &[(&str, &str)]) -> Value {
+    let client = stage().await;
+    for (name, reinvocation) in policies {
+        policy(&client, "Mutating", name, counts(name, reinvocation), json!({})).await;
+    }
+    let (code, mut object) = configmap(&client, "m", json!({})).await;
+    assert_eq!(code, 201, "{object}");
+    object["metadata"]["labels"].take()
+}
+
 #[tokio::test]
 async fn policies_see_what_those_before_them_did_and_run_again_if_they_ask_for_it() {
+    assert_eq!(counted(&[("a", "IfNeeded"), ("b", "Never")]).await, json!({"a": "2", "b": "1"}));
+    // The one that made the last change as well.
+    assert_eq!(counted(&[("a", "IfNeeded")]).await, json!({"a": "1"}));
+    assert_eq!(counted(&[("a", "Never"), ("b", "IfNeeded")]).await, json!({"a": "0", "b": "2"}));
+    assert_eq!(counted(&[("a", "IfNeeded"), ("b", "IfNeeded")]).await, json!({"a": "2", "b": "2"}));
+    assert_eq!(counted(&[("a", "Never"), ("b", "Never")]).await, json!({"a": "0", "b": "1"}));
+}
+
+#[tokio::test]
+async fn match_conditions_count_again_when_policies_run_again() {
+    // It holds for the object as it was sent only.
+    let without_labels = "object.metadata.?labels.orValue({}).size() == 0";
     let client = stage().await;
-    let counts = |name: &str| {
-        let label = format!(
-            "Object{{metadata: Object.metadata{{labels: {{'{name}': string(object.metadata.?labels.orValue({{}}).size())}}}}}}"
-        );
-        applies(&label)
-    };
-    let mut first = counts("a");
-    first["reinvocationPolicy"] = "IfNeeded".into();
-    policy(&client, "Mutating", "a", first, json!({})).await;
-    policy(&client, "Mutating", "b", counts("b"), json!({})).await;
-    let (code, object) = configmap(&client, "m", json!({})).await;
-    assert_eq!(code, 201, "{object}");
-    assert_eq!(object["metadata"]["labels"], json!({"a": "2", "b": "1"}));
+    let mut spec = counts("a", "IfNeeded");
+    spec["matchConditions"] = json!([{"name": "c", "expression": without_labels}]);
+    policy(&client, "Mutating", "a", spec, json!({})).await;
+    let (_, object) = configmap(&client, "m", json!({})).await;
+    assert_eq!(object["metadata"]["labels"], json!({"a": "0"}));
+    // They are evaluated before it is known that the policy does not run again.
+    let path = format!("{ADMISSION}/mutatingadmissionpolicies/a");
+    let fails = format!("{without_labels} || object.data.nope == ''");
+    let change = json!({"spec": {"reinvocationPolicy": "Never", "matchConditions": [{"name": "c", "expression": fails}]}});
+    assert_eq!(client.call("PATCH", &path, change).await.0, 200);
+    let (code, refused) = configmap(&client, "n", json!({})).await;
+    let message = refused["message"].as_str().unwrap();
+    assert!(code == 403 && message.starts_with("policy 'a' with binding 'a' denied request: "), "{refused}");
+    assert!(message.contains("no such key: "), "{message}");
 }
 
 #[tokio::test]

@@ -126,12 +126,8 @@ pub(in crate::admission) async fn mutate(
     let mut round = Round::default();
     let mut changed = false;
     for one in &invocations {
-        let a = &admission.attributes;
-        let key = one.key();
-        if again && !admission.policies.due.contains(&key) {
-            continue;
-        }
         admission.time_left()?;
+        let a = &admission.attributes;
         let matched = round.matches((a, &mut admission.allowance), one, object.as_deref(), old).await?;
         if admission.allowance.is_exhausted() {
             failures.exhausted(one);
@@ -144,6 +140,10 @@ pub(in crate::admission) async fn mutate(
                 failures.add(one.policy, Some(one.binding), &why, "Invalid");
                 continue;
             }
+        }
+        let key = one.key();
+        if again && !admission.policies.due.contains(&key) {
+            continue;
         }
         let mut changed_now = false;
         if let Some(object) = object.as_deref_mut() {
@@ -172,6 +172,10 @@ pub(in crate::admission) async fn mutate(
         if one.policy.compiled().reinvoked {
             admission.policies.invoked.push(key);
         }
+    }
+    if changed {
+        // As upstream: also the policy that made the last change runs again, if it asks for it.
+        admission.policies.require_reinvocation();
     }
     admission.policies.output = object.as_deref().cloned();
     failures.into_result(&admission.attributes, object.as_deref())?;
