@@ -2,9 +2,9 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
-mod getting_started;
+mod checkout;
+mod foreground;
 mod player;
-mod readme;
 mod terminal;
 
 use player::Shell;

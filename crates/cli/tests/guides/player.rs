@@ -1,12 +1,17 @@
 //! Plays the `console` blocks of a guide in one shell, and compares what is printed.
 
 use std::{
-    env,
+    env, fs,
     io::{BufRead as _, BufReader, Lines, Write as _},
     net::{Ipv4Addr, TcpListener},
+    os::unix::fs::PermissionsExt,
     path::Path,
     process::{Child, ChildStdin, ChildStdout, Command, Stdio},
 };
+
+use tempfile::TempDir;
+
+use crate::foreground::{Running, Terminal};
 
 /// A command of a guide, and what it prints. Without a command: what the one in the other terminal prints.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -92,7 +97,7 @@ fn plain(line: &str) -> String {
 }
 
 /// Lines to compare: empty ones at the end do not count.
-fn comparable(lines: impl IntoIterator<Item = impl AsRef<str>>) -> Vec<String> {
+pub(crate) fn comparable(lines: impl IntoIterator<Item = impl AsRef<str>>) -> Vec<String> {
     let mut lines: Vec<String> = lines.into_iter().map(|line| plain(line.as_ref())).collect();
     while lines.last().is_some_and(String::is_empty) {
         lines.pop();
@@ -113,44 +118,89 @@ pub(crate) fn has(program: &str) -> bool {
 }
 
 /// A port that nothing listens on now.
-pub(crate) fn free_port() -> u16 {
+fn free_port() -> u16 {
     TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap().port()
 }
 
-/// A shell that keeps its folder, variables and jobs from command to command. Its jobs end with it.
+/// The ports of a guide.
+#[derive(Clone, Copy)]
+enum Ports {
+    /// Those that it names: the defaults.
+    Named,
+    /// Others, so that tests run beside each other: for `6443`, and for `3000`.
+    Free(u16, u16),
+}
+
+/// A shell that keeps its folder, variables and jobs from command to command, and the two other terminals that guides use. What
+/// runs in it ends with it.
 pub(crate) struct Shell {
     child: Child,
     input: ChildStdin,
     output: Lines<BufReader<ChildStdout>>,
-    /// What a guide calls `6443`.
-    port: u16,
+    ports: Ports,
     has_kubectl: bool,
+    server: Option<Running>,
+    watch: Option<Running>,
+    /// Programs that stand for others, and the home folder.
+    _own: TempDir,
 }
 
 const DONE: &str = "@@ done";
 
+/// What stands for `cargo`: for `cargo run --release --`, the program that the tests were built with.
+const CARGO: &str = r#"#!/bin/sh
+if [ "$1 $2 $3" = "run --release --" ]; then shift 3; exec "$K1S_UNDER_TEST" "$@"; fi
+echo "this stands for 'cargo run --release --' only, not for: cargo $*" >&2
+exit 1
+"#;
+
 impl Shell {
-    /// A shell in a folder, which is also the home folder. `k1s` is the program under test.
+    /// A shell in a folder, whose servers listen on free ports. `k1s` is the program under test.
     pub(crate) fn start(folder: &Path) -> Shell {
+        Shell::open(folder, Ports::Free(free_port(), free_port()), true)
+    }
+
+    /// A shell in a checkout, whose servers listen where the guides say. Cargo is the real one, if it is `literal`.
+    pub(crate) fn in_checkout(folder: &Path, literal: bool) -> Shell {
+        Shell::open(folder, Ports::Named, !literal)
+    }
+
+    fn open(folder: &Path, ports: Ports, stands_for_cargo: bool) -> Shell {
+        let own = tempfile::tempdir().unwrap();
+        // curl shows its progress unless it writes to a terminal.
+        fs::write(own.path().join(".curlrc"), "silent\nshow-error\n").unwrap();
+        if stands_for_cargo {
+            let cargo = own.path().join("cargo");
+            fs::write(&cargo, CARGO).unwrap();
+            fs::set_permissions(&cargo, PermissionsExt::from_mode(0o755)).unwrap();
+        }
         let program = Path::new(env!("CARGO_BIN_EXE_k1s"));
         let path = env::var_os("PATH").unwrap();
-        let path = [program.parent().unwrap().to_owned()].into_iter().chain(env::split_paths(&path));
-        let mut child = Command::new("bash")
+        let path = [own.path().to_owned(), program.parent().unwrap().to_owned()]
+            .into_iter()
+            .chain(env::split_paths(&path));
+        let mut shell = Command::new("bash");
+        shell
             .args(["--noprofile", "--norc"])
             .current_dir(folder)
             .env("PATH", env::join_paths(path).unwrap())
-            .env("HOME", folder)
+            .env("K1S_UNDER_TEST", program)
             .env("no_proxy", "*")
             .env_remove("http_proxy")
             .env_remove("KUBECONFIG")
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::inherit())
-            .spawn()
-            .unwrap();
+            .env_remove("PORT");
+        // The real cargo finds its own in the real home folder.
+        if stands_for_cargo {
+            shell.env("HOME", own.path());
+        } else {
+            shell.env("CURL_HOME", own.path());
+        }
+        let mut child =
+            shell.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn().unwrap();
         let input = child.stdin.take().unwrap();
         let output = BufReader::new(child.stdout.take().unwrap()).lines();
-        let mut shell = Shell { child, input, output, port: free_port(), has_kubectl: has("kubectl") };
+        let (server, watch, has_kubectl) = (None, None, has("kubectl"));
+        let mut shell = Shell { child, input, output, ports, has_kubectl, server, watch, _own: own };
         shell.run("trap 'kill $(jobs -p) 2>/dev/null' EXIT");
         shell
     }
@@ -173,19 +223,37 @@ impl Shell {
         }
     }
 
+    /// Runs a command that a test needs, and that succeeds.
+    pub(crate) fn prepare(&mut self, command: &str) {
+        let (code, lines) = self.run(command);
+        assert_eq!(code, 0, "{command}\n{}", lines.join("\n"));
+    }
+
     /// Runs the steps of a guide, and compares what they print; returns how many there were. A command must succeed, unless it
     /// shows what happens if it does not: `|| …`.
     pub(crate) fn play(&mut self, guide: &str) -> usize {
         let steps = steps(guide);
-        for Step { command, output } in &steps {
+        for step in &steps {
+            let Step { command, output } = step;
             if command.contains("kubectl ") && !self.has_kubectl {
                 continue;
             }
-            let (ours, theirs) = (self.port.to_string(), "6443");
-            let (code, lines) = self.run(&command.replace(theirs, &ours));
+            if command.is_empty() {
+                let ports = self.ports;
+                self.watch
+                    .as_mut()
+                    .expect("a command in the other terminal")
+                    .read(step, |line| ports.shown(line));
+                continue;
+            }
+            if let Some(terminal) = Terminal::of(command) {
+                self.keep(terminal, step);
+                continue;
+            }
+            let (code, lines) = self.run(&self.ports.used(command));
             // Errors in front of an `||` are part of the example, but not of what it shows.
             let shown = lines.iter().filter(|line| !command.contains("||") || !line.starts_with("error: "));
-            let lines = comparable(shown.map(|line| line.replace(&ours, theirs)));
+            let lines = comparable(shown.map(|line| self.ports.shown(line)));
             let expected = comparable(output);
             let printed = lines.join("\n");
             assert!(matches(&expected, &lines), "{command}\nprints\n{printed}\nnot\n{}", expected.join("\n"));
@@ -194,6 +262,80 @@ impl Shell {
             assert!(ended, "{command}\nends with {code}\n{printed}");
         }
         steps.len()
+    }
+
+    /// Starts a command that keeps a terminal, and reads what it prints at first.
+    fn keep(&mut self, terminal: Terminal, step: &Step) {
+        let ports = self.ports;
+        // With the folder and the variables of this shell.
+        let (_, state) = self.run("export -p; printf 'cd %q\\n' \"$PWD\"");
+        let command = ports.used(&step.command);
+        let mut step = Step { command: step.command.clone(), output: step.output.clone() };
+        let place = match terminal {
+            Terminal::Server => {
+                if let Some(server) = self.server.take() {
+                    server.interrupt();
+                }
+                ports.expect_free();
+                if step.output.is_empty() {
+                    step.output = ["...", "Ctrl-C stops it.", "..."].map(str::to_owned).to_vec();
+                }
+                &mut self.server
+            }
+            Terminal::Watch => &mut self.watch,
+        };
+        *place = None;
+        let options = if terminal == Terminal::Server { ports.options(&command) } else { String::new() };
+        let running = place.insert(Running::start(&format!("{}\nexec {command}{options}", state.join("\n"))));
+        running.read(&step, |line| ports.shown(line));
+    }
+
+    /// Presses Ctrl-C in the terminal of the server.
+    pub(crate) fn stop_server(&mut self) {
+        self.server.take().expect("a server").interrupt();
+    }
+}
+
+impl Ports {
+    /// A command of a guide, with the ports that are used instead.
+    fn used(self, command: &str) -> String {
+        match self {
+            Ports::Named => command.to_owned(),
+            Ports::Free(https, http) => command
+                .replace("6443", &https.to_string())
+                .replace("localhost:3000", &format!("localhost:{http}")),
+        }
+    }
+
+    /// What was printed, with the ports of the guide.
+    fn shown(self, line: &str) -> String {
+        match self {
+            Ports::Named => line.to_owned(),
+            Ports::Free(https, http) => {
+                line.replace(&https.to_string(), "6443").replace(&http.to_string(), "3000")
+            }
+        }
+    }
+
+    /// What a command in the first terminal needs to use other ports than the defaults.
+    fn options(self, command: &str) -> String {
+        match self {
+            Ports::Free(https, http) if command.contains(" demo") => {
+                format!(" --port {https} --http-port {http}")
+            }
+            Ports::Free(https, _) => format!(" --port {https}"),
+            Ports::Named => String::new(),
+        }
+    }
+
+    fn expect_free(self) {
+        if let Ports::Named = self {
+            for port in [6443, 3000] {
+                if let Err(error) = TcpListener::bind((Ipv4Addr::LOCALHOST, port)) {
+                    panic!("port {port}, which the guides use, is taken: stop what listens there ({error})");
+                }
+            }
+        }
     }
 }
 
