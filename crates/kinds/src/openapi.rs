@@ -4,6 +4,7 @@
 //! operations whether the server validates fields.
 
 mod descriptions;
+mod foreign;
 mod gnostic;
 mod paths;
 mod schemas;
@@ -17,9 +18,10 @@ use self::{
     schemas::{describe, references, special, type_schema},
 };
 pub use self::{
+    foreign::Foreign,
     gnostic::encode as encode_v2,
     paths::{Resource, ResourceSubresource},
-    swagger::{Foreign, swagger as v2},
+    swagger::swagger as v2,
 };
 use crate::{
     groups, kinds,

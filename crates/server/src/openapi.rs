@@ -152,7 +152,7 @@ async fn index(tenant: &Arc<Tenant>, headers: &HeaderMap) -> Result<Response<Bod
     let served = tenant.customs.current(tenant).await?;
     let shared = tenant.shared.clone();
     let apis = aggregator::registered(tenant).await?;
-    aggregator::discovered(tenant, &apis).await;
+    aggregator::described(tenant, &apis).await;
     let others = aggregator::openapi_hashes(&apis);
     let more = others.iter().flat_map(|(name, hash)| [name.as_bytes(), hash.as_bytes()]);
     let of = with(served.fingerprint(), more);
@@ -261,7 +261,7 @@ pub(crate) async fn v2(tenant: &Arc<Tenant>, headers: &HeaderMap) -> Result<Resp
     let served = tenant.customs.current(tenant).await?;
     let shared = tenant.shared.clone();
     let apis = aggregator::registered(tenant).await?;
-    aggregator::discovered(tenant, &apis).await;
+    aggregator::described(tenant, &apis).await;
     let others = aggregator::openapi_documents(&apis);
     let more = others.iter().flat_map(|(api, of, _)| [api.name.as_bytes(), of.as_slice()]);
     let of = with(served.fingerprint(), more);

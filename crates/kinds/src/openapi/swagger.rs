@@ -2,18 +2,10 @@
 
 use serde_json::{Map, Value, json};
 
-use super::SCHEMAS;
-
-/// What another server publishes about the group version that it serves.
-#[derive(Debug, Clone, Copy)]
-pub struct Foreign<'a> {
-    /// The group.
-    pub group: &'a str,
-    /// The version.
-    pub version: &'a str,
-    /// Its v3 document.
-    pub document: &'a Value,
-}
+use super::{
+    SCHEMAS,
+    foreign::{self, Foreign},
+};
 
 /// Converts v3 documents to one v2 document, with those of other servers after this server's own. v2 as Kubernetes
 /// publishes it has neither defaults, alternatives nor `nullable`.
@@ -35,9 +27,7 @@ pub fn swagger<'a>(documents: impl IntoIterator<Item = &'a Value>, others: &[For
             }
         }
     }
-    for other in others {
-        other.add_to(&mut paths, &mut definitions);
-    }
+    foreign::merge(others, &mut paths, &mut definitions);
     paths.sort_keys();
     definitions.sort_keys();
     json!({
@@ -51,73 +41,16 @@ pub fn swagger<'a>(documents: impl IntoIterator<Item = &'a Value>, others: &[For
     })
 }
 
-fn fields(value: &Value) -> impl Iterator<Item = (&String, &Value)> {
+pub(super) fn fields(value: &Value) -> impl Iterator<Item = (&String, &Value)> {
     value.as_object().into_iter().flatten()
 }
 
-impl Foreign<'_> {
-    /// Adds the paths of the group version, and the definitions that they need. Definitions of the same name are taken to be
-    /// the same, and those that are known stay as they are.
-    fn add_to(&self, paths: &mut Map<String, Value>, definitions: &mut Map<String, Value>) {
-        let prefix = format!("/apis/{}/{}/", self.group, self.version);
-        let mut wanted = Vec::new();
-        for (path, item) in fields(&self.document["paths"]).filter(|(path, _)| path.starts_with(&prefix)) {
-            let mut item = path_item(item);
-            self.restrict(&mut item, &mut wanted);
-            paths.entry(path.clone()).or_insert(item);
-        }
-        while let Some(name) = wanted.pop() {
-            if definitions.contains_key(&name) {
-                continue;
-            }
-            // A reference to nothing would make the whole document useless to kubectl.
-            let mut schema = match self.document["components"]["schemas"].get(&name) {
-                Some(schema) => definition(schema),
-                None => json!({"type": "object"}),
-            };
-            self.restrict(&mut schema, &mut wanted);
-            definitions.insert(name, schema);
-        }
-    }
-
-    /// Removes kinds that are another's, and references that lead nowhere; collects the others.
-    fn restrict(&self, value: &mut Value, wanted: &mut Vec<String>) {
-        match value {
-            Value::Array(items) => items.iter_mut().for_each(|item| self.restrict(item, wanted)),
-            Value::Object(object) => {
-                object.retain(|key, value| match (key.as_str(), &mut *value) {
-                    ("$ref", Value::String(text)) => match text.strip_prefix("#/definitions/") {
-                        Some(name) => {
-                            wanted.push(name.to_owned());
-                            true
-                        }
-                        None => false,
-                    },
-                    (KINDS, Value::Array(kinds)) => {
-                        kinds.retain(|kind| self.has(kind));
-                        !kinds.is_empty()
-                    }
-                    (KINDS, kind) => self.has(kind),
-                    _ => true,
-                });
-                object.iter_mut().for_each(|(_, value)| self.restrict(value, wanted));
-            }
-            _ => {}
-        }
-    }
-
-    /// Whether a kind is one of the group version.
-    fn has(&self, kind: &Value) -> bool {
-        kind["group"] == self.group && kind["version"] == self.version
-    }
-}
-
-const KINDS: &str = "x-kubernetes-group-version-kind";
+pub(super) const KINDS: &str = "x-kubernetes-group-version-kind";
 const PRESERVE: &str = "x-kubernetes-preserve-unknown-fields";
 
 /// A definition. A custom resource that preserves unknown fields gets an empty one, without metadata: otherwise
 /// kubectl would reject every other field.
-fn definition(schema: &Value) -> Value {
+pub(super) fn definition(schema: &Value) -> Value {
     if schema[PRESERVE] != true {
         return self::schema(schema);
     }
@@ -219,7 +152,7 @@ fn reference(value: &Value) -> Value {
     }
 }
 
-fn path_item(item: &Value) -> Value {
+pub(super) fn path_item(item: &Value) -> Value {
     let mut out = Map::new();
     for (key, value) in fields(item) {
         let value = if key == "parameters" { parameters(value).into() } else { operation(value) };
@@ -292,50 +225,4 @@ fn responses(responses: &Value) -> Value {
         Value::Object(out)
     };
     Value::Object(fields(responses).map(|(code, response)| (code.clone(), flat(response))).collect())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_foreign_document_speaks_of_its_group_version_alone() {
-        let kind = |group: &str, kind: &str| json!([{"group": group, "version": "v1", "kind": kind}]);
-        let schema = |name: &str| json!({"$ref": format!("{SCHEMAS}{name}")});
-        let responses = |name: &str| json!({"200": {"description": "OK", "content": {"application/json": {"schema": schema(name)}}}});
-        let own = json!({
-            "paths": {"/apis/apps/v1/x": {"get": {"responses": responses("own.Meta")}}},
-            "components": {"schemas": {"own.Meta": {"type": "object"}}},
-        });
-        let foreign = json!({
-            "paths": {
-                "/apis/tides.example/v1/tides": {"get": {
-                    "x-kubernetes-group-version-kind": {"group": "apps", "version": "v1", "kind": "Deployment"},
-                    "responses": responses("tides.Tide")}},
-                "/apis/apps/v1/x": {"get": {"description": "taken over"}},
-                "/apis/tides.example/v2/tides": {"get": {}},
-            },
-            "components": {"schemas": {
-                "tides.Tide": {"type": "object", KINDS: [
-                    {"group": "apps", "version": "v1", "kind": "Deployment"}, kind("tides.example", "Tide")[0]],
-                    "properties": {"metadata": schema("own.Meta"), "next": schema("tides.Tide"), "gone": schema("tides.Gone"),
-                        "elsewhere": {"$ref": "https://tides.example/schema"}}},
-                "own.Meta": {"type": "string"},
-                "tides.Unused": {"type": "object"},
-            }},
-        });
-        let foreign = Foreign { group: "tides.example", version: "v1", document: &foreign };
-        let swagger = swagger([&own], &[foreign]);
-        let names = |of: &str| fields(&swagger[of]).map(|(name, _)| name.as_str()).collect::<Vec<_>>();
-        assert_eq!(names("paths"), ["/apis/apps/v1/x", "/apis/tides.example/v1/tides"]);
-        assert_eq!(names("definitions"), ["own.Meta", "tides.Gone", "tides.Tide"]);
-        assert_eq!(swagger["paths"]["/apis/apps/v1/x"]["get"]["description"], Value::Null);
-        let get = &swagger["paths"]["/apis/tides.example/v1/tides"]["get"];
-        assert_eq!(get.get(KINDS), None);
-        assert_eq!(get["responses"]["200"]["schema"], json!({"$ref": "#/definitions/tides.Tide"}));
-        let tide = &swagger["definitions"]["tides.Tide"];
-        assert_eq!(tide[KINDS], kind("tides.example", "Tide"));
-        assert_eq!(tide["properties"]["elsewhere"], json!({}));
-        assert_eq!(swagger["definitions"]["own.Meta"], json!({"type": "object"}));
-    }
 }

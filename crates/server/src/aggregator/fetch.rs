@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Request, header};
-use http_body_util::{BodyExt as _, Empty};
+use http_body_util::{BodyExt as _, Empty, LengthLimitError};
 
 use super::{headers, proxy, resolve};
 use crate::{
@@ -36,6 +36,8 @@ pub(super) enum FetchError {
     Failed(String),
     #[error("the answer did not arrive in time")]
     TimedOut,
+    #[error("the answer has more than {0} bytes")]
+    TooLarge(usize),
 }
 
 impl From<SendError> for FetchError {
@@ -81,7 +83,10 @@ pub(super) async fn get(
         let (parts, body) = proxy::dispatch(tenant, backend, &route, request).await?.into_parts();
         let body = match get.max_bytes {
             0 => Bytes::new(),
-            limit => body.collect_up_to(limit).await.map_err(|why| failed(&why))?,
+            limit => body.collect_up_to(limit).await.map_err(|why| match why.is::<LengthLimitError>() {
+                true => FetchError::TooLarge(limit),
+                false => failed(&why),
+            })?,
         };
         Ok(Fetched { code: parts.status.as_u16(), headers: parts.headers, body })
     };

@@ -8,6 +8,7 @@
 mod fetch;
 mod headers;
 mod monitor;
+mod openapi;
 mod probe;
 mod proxy;
 mod register;
@@ -33,7 +34,7 @@ use crate::{
     respond,
     tenant::{
         Tenant,
-        apis::{Api, Apis},
+        apis::{Api, Apis, Live},
     },
 };
 
@@ -64,10 +65,19 @@ fn watch(tenant: &Arc<Tenant>) {
 
 /// Waits until the discovery documents of servers that were registered just now have been read, for a limited time.
 pub(crate) async fn discovered(tenant: &Arc<Tenant>, apis: &Apis) {
+    first(tenant, apis, |live| live.is_current.is_some()).await;
+}
+
+/// The same for their OpenAPI documents.
+pub(crate) async fn described(tenant: &Arc<Tenant>, apis: &Apis) {
+    first(tenant, apis, |live| live.is_described || live.is_current == Some(false)).await;
+}
+
+async fn first(tenant: &Arc<Tenant>, apis: &Apis, is_read: fn(&Live) -> bool) {
     let unread = apis.remote.iter().filter_map(|api| {
         let mut live = api.backend.as_ref()?.live.subscribe();
-        let unread = live.borrow().is_current.is_none();
-        unread.then_some(async move { live.wait_for(|live| live.is_current.is_some()).await.map(drop) })
+        let unread = !is_read(&live.borrow());
+        unread.then_some(async move { live.wait_for(is_read).await.map(drop) })
     });
     let unread: Vec<_> = unread.collect();
     if !unread.is_empty() {

@@ -12,13 +12,12 @@ use std::{
 use futures_util::{StreamExt as _, future::BoxFuture, stream::FuturesUnordered};
 use k1s_env::Instant;
 use parking_lot::Mutex;
-use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 use sha2::Digest as _;
 
 use super::{
     fetch::{self, Get, MAX_DOCUMENT_BYTES},
-    probe, proxy,
+    openapi, probe, proxy,
     resources::{self, ByVersion, Resource},
 };
 use crate::{
@@ -30,7 +29,7 @@ use crate::{
     services::ServicePort,
     tenant::{
         Tenant,
-        apis::{API_SERVICES, Api, Apis, Availability, Backend, OpenApi, available_condition},
+        apis::{API_SERVICES, Api, Apis, Availability, Backend, available_condition},
     },
     write,
 };
@@ -45,12 +44,6 @@ const DISCOVERY_INTERVAL: Duration = Duration::from_secs(60);
 const SHARED_FOR: Duration = Duration::from_secs(5);
 /// Maximum size of the resources that all servers of a tenant report, as JSON.
 const MAX_RESOURCES_BYTES: usize = 16 << 20;
-
-/// Maximum size of a server's list of OpenAPI documents.
-const MAX_INDEX_BYTES: usize = 1 << 20;
-/// Maximum size of an OpenAPI document, and of those of all servers of a tenant.
-const MAX_OPENAPI_BYTES: usize = 4 << 20;
-const MAX_OPENAPI_BYTES_OF_ALL: usize = 16 << 20;
 
 const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
@@ -162,9 +155,8 @@ async fn look(tenant: &Arc<Tenant>, api: &Arc<Api>, plan: Plan, documents: &Docu
     }
     match discover(tenant, api, backend, documents).await {
         Ok(found) => {
-            let openapi = openapi(tenant, api, backend).await;
-            backend.live.send_modify(|live| live.openapi = openapi);
             keep(tenant, api, backend, &found);
+            openapi::read(tenant, api, backend).await;
             next.discover_at = env.now() + DISCOVERY_INTERVAL;
         }
         Err(why) => {
@@ -273,60 +265,6 @@ async fn discover(
         return Err(format!("failed to download legacy discovery for {path}: {}", answer.code));
     }
     resources::legacy(&answer.body)
-}
-
-/// The OpenAPI document of a group version, if the server has one.
-async fn openapi(tenant: &Arc<Tenant>, api: &Api, backend: &Backend) -> Option<OpenApi> {
-    let user = User { name: "system:aggregator".into(), ..User::default() };
-    let get = Get {
-        path: "/openapi/v3",
-        accept: "application/json, */*",
-        known: "",
-        user: &user,
-        timeout: proxy::DISCOVERY_TIMEOUT,
-        max_bytes: MAX_INDEX_BYTES,
-    };
-    let answer = fetch::get(tenant, backend, &get).await.ok().filter(|answer| answer.code == 200)?;
-    let index: Value = serde_json::from_slice(&answer.body).ok()?;
-    let url = index["paths"][format!("apis/{}/{}", api.group, api.version)]["serverRelativeURL"].as_str()?;
-    let hash = url.split_once("hash=").map_or("", |(_, hash)| hash.split('&').next().unwrap_or_default());
-    let is_plain = hash.len() <= 128 && hash.bytes().all(|byte| byte.is_ascii_alphanumeric());
-    let hash = if is_plain { hash.to_owned() } else { String::new() };
-    let known = backend.live.borrow().openapi.clone();
-    if let Some(known) = known
-        && known.hash == hash
-        && !hash.is_empty()
-        && known.document.is_some()
-    {
-        return Some(known);
-    }
-    let path = format!("/openapi/v3/apis/{}/{}", api.group, api.version);
-    let get = Get { path: &path, accept: "application/json", max_bytes: MAX_OPENAPI_BYTES, ..get };
-    let answer = fetch::get(tenant, backend, &get).await.ok().filter(|answer| answer.code == 200);
-    let document = answer.map(|answer| answer.body).filter(|text| {
-        let held = aggregated_bytes(tenant, api);
-        held + text.len() <= MAX_OPENAPI_BYTES_OF_ALL && serde_json::from_slice::<IgnoredAny>(text).is_ok()
-    });
-    let document = document.map(|text| (sha2::Sha256::digest(&text).into(), text));
-    if document.is_none() {
-        tracing::debug!(
-            tenant = tenant.name,
-            api = api.name,
-            "its OpenAPI document is not part of version 2"
-        );
-    }
-    Some(OpenApi { hash, document })
-}
-
-/// The size of the OpenAPI documents of the tenant's other aggregated APIs.
-fn aggregated_bytes(tenant: &Tenant, api: &Api) -> usize {
-    let apis = tenant.api_registry.last();
-    let others = apis.remote.iter().filter(|other| other.name != api.name);
-    let size = |other: &Arc<Api>| {
-        let live = other.backend.as_ref()?.live.borrow();
-        Some(live.openapi.as_ref()?.document.as_ref()?.1.len())
-    };
-    others.filter_map(size).sum()
 }
 
 /// Whether a document is of aggregated discovery.

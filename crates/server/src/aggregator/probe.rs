@@ -40,11 +40,11 @@ pub(super) async fn check(tenant: &Arc<Tenant>, api: &Api, backend: &Backend) ->
     match fetched {
         Ok(answer) if (200..300).contains(&answer.code) => Availability::passed(),
         Ok(answer) => failed(&url, format!("bad status from {url}: {}", answer.code)),
-        Err(FetchError::Failed(why)) => failed(&url, format!("Get \"{url}\": {why}")),
-        Err(_) => {
+        Err(FetchError::TimedOut) => {
             let why = "context deadline exceeded (Client.Timeout exceeded while awaiting headers)";
             failed(&url, format!("Get \"{url}\": {why}"))
         }
+        Err(why) => failed(&url, format!("Get \"{url}\": {why}")),
     }
 }
 

@@ -81,16 +81,20 @@ pub(crate) struct Live {
     pub(crate) bytes: usize,
     /// Its OpenAPI document, if it has one.
     pub(crate) openapi: Option<OpenApi>,
-    /// Whether they are up to date; `None`: it was not asked yet.
+    /// Whether its OpenAPI document was asked for.
+    pub(crate) is_described: bool,
+    /// Whether its resources are up to date; `None`: it was not asked yet.
     pub(crate) is_current: Option<bool>,
 }
 
 /// The OpenAPI document of version 3 of a group version.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct OpenApi {
     /// What the server calls it.
     pub(crate) hash: String,
-    /// The document as JSON, and a hash of it; `None` if it is too large, or could not be read.
+    /// The hash for which it was read last; empty if it has to be read again.
+    pub(crate) read: String,
+    /// The document as JSON, and a hash of it; `None` if it is too large, or was never read.
     pub(crate) document: Option<(Fingerprint, Bytes)>,
 }
 

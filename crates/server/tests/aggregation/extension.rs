@@ -13,6 +13,7 @@ use futures_util::{future::BoxFuture, stream};
 use http::{Request, Response, header};
 use http_body::Frame;
 use http_body_util::{BodyExt as _, StreamBody, combinators::UnsyncBoxBody};
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 pub(crate) const GROUP: &str = "usage.example.com";
@@ -37,6 +38,26 @@ pub(crate) enum Way {
     /// Ends in the middle of a body.
     CutOff,
     Redirect,
+    /// Serves well, and publishes this as OpenAPI.
+    Publish(OpenApi),
+}
+
+/// What an extension publishes at `/openapi/v3`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum OpenApi {
+    Good,
+    /// Another document, with another hash.
+    Changed,
+    /// Schemas that kubectl does not accept.
+    Bad,
+    NoJson,
+    /// Documents of 5 MiB.
+    Huge,
+    /// Never answers.
+    Hang,
+    /// A list, and errors instead of documents.
+    ListOnly,
+    Refuse,
 }
 
 /// An extension. Clones are the same.
@@ -48,11 +69,22 @@ pub(crate) struct Extension {
     pub(crate) watched: Arc<AtomicBool>,
     /// Answers like [`Way::Refuse`] while it is set.
     pub(crate) down: Arc<AtomicBool>,
+    pub(crate) openapi: Arc<Mutex<OpenApi>>,
+    /// The requests for the list of OpenAPI documents, and those for a document.
+    pub(crate) described: Arc<[AtomicUsize; 2]>,
 }
 
 impl Extension {
     pub(crate) fn new(way: Way) -> Extension {
-        Extension { way, requests: Arc::default(), watched: Arc::default(), down: Arc::default() }
+        let openapi = if let Way::Publish(openapi) = way { openapi } else { OpenApi::Good };
+        Extension {
+            way,
+            requests: Arc::default(),
+            watched: Arc::default(),
+            down: Arc::default(),
+            openapi: Arc::new(Mutex::new(openapi)),
+            described: Arc::default(),
+        }
     }
 }
 
@@ -170,16 +202,43 @@ impl Extension {
                     {"metadata": {"name": GROUP}, "versions": [{"version": "v1", "resources": [usages]}]}]});
                 answer(200, super::AGGREGATED, &document)
             }
-            "/openapi/v3" => {
-                let of = |group: &str| json!({"serverRelativeURL": format!("/openapi/v3/{group}?hash=AB12")});
-                let paths = json!({"apis/usage.example.com/v1": of("apis/usage.example.com/v1"), "apis/apps/v1": of("apis/apps/v1")});
-                answer(200, "application/json", &json!({"paths": paths}))
-            }
-            "/openapi/v3/apis/usage.example.com/v1" => answer(200, "application/json", &openapi()),
+            path if path.starts_with("/openapi/v3") => self.describe(path).await,
             "/apis/usage.example.com/v1" => answer(200, "application/json", &list),
             path if path.starts_with("/apis/usage.example.com/v1/") => self.resource(request, &query).await,
             _ => answer(404, "application/json", &json!({})),
         }
+    }
+
+    async fn describe(&self, path: &str) -> Response<Body> {
+        let is_list = path == "/openapi/v3";
+        let published = *self.openapi.lock();
+        self.described[usize::from(!is_list)].fetch_add(1, Ordering::SeqCst);
+        let mut document = openapi();
+        let usage = &mut document["components"]["schemas"]["com.example.usage.v1.Usage"];
+        match published {
+            OpenApi::Hang => return std::future::pending().await,
+            OpenApi::Refuse => return answer(500, "application/json", &json!({})),
+            _ if is_list => {
+                let hash = if published == OpenApi::Changed { "CD34" } else { "AB12" };
+                let of =
+                    |group: &str| json!({"serverRelativeURL": format!("/openapi/v3/{group}?hash={hash}")});
+                let paths = json!({"apis/usage.example.com/v1": of("apis/usage.example.com/v1"),
+                    "apis/apps/v1": of("apis/apps/v1")});
+                return answer(200, "application/json", &json!({"paths": paths}));
+            }
+            OpenApi::ListOnly => return answer(500, "application/json", &json!({})),
+            OpenApi::NoJson => return Response::new(whole("<html>")),
+            OpenApi::Huge => usage["description"] = "x".repeat(5 << 20).into(),
+            OpenApi::Changed => usage["description"] = "How much is used now.".into(),
+            OpenApi::Bad => {
+                usage["properties"]["a"] = json!({"type": "file"});
+                usage["properties"]["b"] = json!({"type": ["string", "null"]});
+                usage["properties"]["c"] = json!({"type": "array", "items": [1]});
+                usage["properties"]["d"] = json!("none");
+            }
+            OpenApi::Good => {}
+        }
+        answer(200, "application/json", &document)
     }
 
     async fn resource(self, request: Request<Body>, query: &str) -> Response<Body> {

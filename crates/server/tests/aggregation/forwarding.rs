@@ -1,7 +1,9 @@
 //! Requests, discovery and conditions, with an extension in this process.
 
+use std::sync::atomic::Ordering;
+
 use super::{extension::GROUP, *};
-use crate::extension::Way;
+use crate::extension::{OpenApi, Way};
 
 const USAGES: &str = "/apis/usage.example.com/v1/namespaces/default/usages";
 
@@ -173,6 +175,65 @@ async fn openapi_documents_are_merged() {
     // It is gone with its APIService.
     stage.client.call("DELETE", &format!("{SERVICES}/v1.{GROUP}"), Value::Null).await;
     assert!(stage.client.get("/openapi/v2").await == before);
+}
+
+/// A server that was described stays so while it is down, or while its documents cannot be read.
+#[tokio::test]
+async fn openapi_documents_stay_while_a_server_is_down() {
+    let stage = Stage::new().await;
+    let extension = Extension::new(Way::Well);
+    stage.serve(&extension);
+    stage.register(GROUP).await;
+    let count = |which: usize| extension.described[which].load(Ordering::SeqCst);
+    let described = || async {
+        let listed = stage.client.get("/openapi/v3").await["paths"]["apis/usage.example.com/v1"].clone();
+        let hash = listed["serverRelativeURL"].as_str().unwrap_or_default().split_once('=');
+        let definition = &stage.client.get("/openapi/v2").await["definitions"]["com.example.usage.v1.Usage"];
+        let description = definition["description"].as_str().map(str::to_owned);
+        (hash.map(|(_, hash)| hash.to_owned()), description)
+    };
+    let is = |hash: &str, description: &str| (Some(hash.to_owned()), Some(description.to_owned()));
+    let (good, changed) = (is("AB12", "How much is used."), is("CD34", "How much is used now."));
+    assert_eq!(described().await, good);
+    assert_eq!((count(0), count(1)), (1, 1));
+    // After it was down, its documents are read again: the list, and a document that has changed.
+    let restart = |published: OpenApi, documents: usize| {
+        let (stage, extension) = (&stage, &extension);
+        async move {
+            extension.down.store(true, Ordering::SeqCst);
+            stage.serve(extension);
+            stage.reason(GROUP, "FailedDiscoveryCheck").await;
+            let down = stage.client.get("/openapi/v2").await;
+            *extension.openapi.lock() = published;
+            let before = (count(0), count(1));
+            extension.down.store(false, Ordering::SeqCst);
+            stage.serve(extension);
+            eventually(&format!("{published:?} is read"), || async {
+                (count(0) - before.0, count(1) - before.1) >= (1, documents)
+            })
+            .await;
+            // Checked after the documents were: the next check follows only when they are known.
+            stage.reason(GROUP, "Passed").await;
+            assert_eq!(count(1) - before.1, documents, "{published:?}");
+            down["definitions"].get("com.example.usage.v1.Usage").is_some()
+        }
+    };
+    assert!(restart(OpenApi::Refuse, 0).await);
+    assert_eq!(described().await, good);
+    assert!(restart(OpenApi::Good, 0).await);
+    assert_eq!(described().await, good);
+    assert!(restart(OpenApi::Changed, 1).await);
+    eventually("the changed one", || async { described().await == changed }).await;
+    // Its document cannot be read: the last one stays, and is asked for again.
+    assert!(restart(OpenApi::ListOnly, 1).await);
+    eventually("the hash of the list", || async { described().await == is("AB12", "How much is used now.") })
+        .await;
+    // One that is too large is not read again.
+    assert!(restart(OpenApi::Huge, 1).await);
+    let none = (Some("AB12".to_owned()), None);
+    eventually("none", || async { described().await == none }).await;
+    assert!(!restart(OpenApi::Huge, 0).await);
+    assert_eq!(described().await, none);
 }
 
 #[tokio::test]

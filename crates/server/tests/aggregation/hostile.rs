@@ -5,25 +5,39 @@ use std::{sync::atomic::Ordering, time::Duration};
 use http_body_util::BodyExt as _;
 
 use super::{extension::GROUP, *};
-use crate::extension::Way;
+use crate::extension::{OpenApi, Way};
 
 const USAGES: &str = "/apis/usage.example.com/v1/namespaces/default/usages";
 
 /// Everything else works, and discovery is complete, within seconds.
 async fn others_are_served(stage: &Stage, way: Way) {
     let env = Env::system();
-    let served = env.timeout(Duration::from_secs(30), async {
+    let served = env.timeout(Duration::from_secs(120), async {
         let group = stage.discovered(GROUP).await.expect("the group is listed");
         let apps = stage.discovered("apps").await.unwrap();
         assert_eq!(apps["versions"][0]["freshness"], "Current");
         stage.client.get("/apis").await;
         stage.client.get("/api/v1/namespaces").await;
         stage.client.get(SERVICES).await;
+        let described = stage.client.get("/openapi/v2").await;
+        let deployment = &described["definitions"]["io.k8s.api.apps.v1.Deployment"];
+        let spec = &deployment["properties"]["spec"]["$ref"];
+        assert_eq!(spec, "#/definitions/io.k8s.api.apps.v1.DeploymentSpec");
+        assert_acceptable(&described["definitions"]["com.example.usage.v1.Usage"]);
+        stage.client.get("/openapi/v3/apis/apps/v1").await;
         group
     });
     let group = served.await.unwrap_or_else(|_| panic!("{way:?} holds up others"));
-    if !matches!(way, Way::CutOff) {
-        assert_eq!(group["versions"][0]["freshness"], "Stale", "{way:?}");
+    let freshness = if matches!(way, Way::CutOff | Way::Publish(_)) { "Current" } else { "Stale" };
+    assert_eq!(group["versions"][0]["freshness"], freshness, "{way:?}");
+}
+
+/// Schemas have types that kubectl accepts; `crates/kinds/src/openapi/foreign.rs` tests this for every place of a document.
+fn assert_acceptable(schema: &Value) {
+    let properties = schema["properties"].as_object().into_iter().flatten();
+    for (name, property) in properties {
+        let ty = &property["type"];
+        assert!(property.is_object() && (ty.is_null() || ty == "string"), "{name}: {property}");
     }
 }
 
@@ -39,6 +53,11 @@ async fn hostile_extensions_harm_only_themselves() {
         (Way::Lie, "Passed"),
         (Way::Flood, "Passed"),
         (Way::CutOff, "Passed"),
+        (Way::Publish(OpenApi::Bad), "Passed"),
+        (Way::Publish(OpenApi::NoJson), "Passed"),
+        (Way::Publish(OpenApi::Huge), "Passed"),
+        (Way::Publish(OpenApi::Hang), "Passed"),
+        (Way::Publish(OpenApi::Refuse), "Passed"),
     ];
     let checks = ways.map(|(way, reason)| async move {
         let stage = Stage::new().await;
