@@ -1,5 +1,7 @@
 //! Extensions over HTTPS, with the certificate of the front proxy.
 
+use std::net::{IpAddr, Ipv4Addr, UdpSocket};
+
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use hyper_util::{
     rt::{TokioExecutor, TokioIo},
@@ -43,6 +45,16 @@ impl Remote {
         clients: Option<&Authority>,
         protocols: &[&str],
     ) -> Remote {
+        Remote::start_at([127, 0, 0, 1].into(), name, extension, clients, protocols).await
+    }
+
+    async fn start_at(
+        address: Ipv4Addr,
+        name: &str,
+        extension: Extension,
+        clients: Option<&Authority>,
+        protocols: &[&str],
+    ) -> Remote {
         let authority = Authority::generate(Env::system().wall()).unwrap();
         let files = authority.issue(&[name.to_owned()], Env::system().wall()).unwrap();
         let key = PrivateKeyDer::from_pem_slice(files.key.as_bytes()).unwrap();
@@ -61,7 +73,7 @@ impl Remote {
         let mut config = builder.with_single_cert(certificates(&files.certificate), key).unwrap();
         config.alpn_protocols = protocols.iter().map(|name| name.as_bytes().to_vec()).collect();
         let acceptor = TlsAcceptor::from(Arc::new(config));
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let listener = TcpListener::bind((address, 0)).await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let tasks: Arc<Mutex<Vec<k1s_env::Task<()>>>> = Arc::default();
         let open = tasks.clone();
@@ -235,4 +247,78 @@ async fn tenants_choose_no_addresses() {
         assert_eq!(other.send("GET", "/apis/mapped.example.com/v1/x", &[], "").await.status, 503);
     }
     assert_eq!(extension.requests.load(std::sync::atomic::Ordering::SeqCst), 0);
+}
+
+/// An address of this machine that is not a loopback one. Nothing is sent to find it.
+fn own_address() -> Option<Ipv4Addr> {
+    let socket = UdpSocket::bind("0.0.0.0:0").ok()?;
+    socket.connect("192.0.2.1:9").ok()?;
+    match socket.local_addr().ok()?.ip() {
+        IpAddr::V4(own) if !own.is_loopback() && !own.is_link_local() => Some(own),
+        _ => None,
+    }
+}
+
+/// With routing, Services of the default tenant are followed to where they are, and their certificates are still checked.
+#[tokio::test]
+async fn services_are_followed_to_their_addresses_where_that_is_enabled() {
+    let Some(own) = own_address() else {
+        // As in CI.
+        assert!(std::env::var_os("K1S_REQUIRE_ETCD").is_none(), "this test needs a network");
+        eprintln!("SKIPPED: this machine has no address beyond loopback");
+        return;
+    };
+    for kind in ["ExternalName", "EndpointSlice"] {
+        let extension = Extension::new(Way::Well);
+        let remote = Remote::start_at(own, "ext.ns.svc", extension.clone(), None, &[]).await;
+        let mut options = ServerOptions::default();
+        options.aggregation.routing = true;
+        let stage = Stage::with(options).await;
+        let other = common::client(&stage.server.tenant("other").await.unwrap());
+        for client in [&stage.client, &other] {
+            client.post("/api/v1/namespaces", json!({"metadata": {"name": "ns"}})).await;
+            let mut to = remote.service();
+            let spec = if kind == "ExternalName" {
+                to["spec"]["service"]["port"] = remote.port.into();
+                json!({"type": "ExternalName", "externalName": own.to_string()})
+            } else {
+                // Nobody listens at the endpoint that is not ready.
+                let endpoints = json!([
+                    {"addresses": ["203.0.113.9"], "conditions": {"ready": false}},
+                    {"addresses": [own.to_string()], "conditions": {"ready": true}}]);
+                let slice = json!({"metadata": {"name": "ext-1", "labels": {"kubernetes.io/service-name": "ext"}},
+                    "addressType": "IPv4", "endpoints": endpoints, "ports": [{"name": "https", "port": remote.port}]});
+                client.post("/apis/discovery.k8s.io/v1/namespaces/ns/endpointslices", slice).await;
+                json!({"ports": [{"name": "https", "port": 443}]})
+            };
+            client
+                .post("/api/v1/namespaces/ns/services", json!({"metadata": {"name": "ext"}, "spec": spec}))
+                .await;
+            client.post(SERVICES, to).await;
+        }
+        let passed = ("True".to_owned(), "all checks passed".to_owned());
+        assert_eq!(stage.reason(GROUP, "Passed").await, passed, "{kind}");
+        let answer = stage.client.send("GET", USAGES, &[], "").await;
+        assert_eq!((answer.status, answer.json()["path"].clone()), (200, USAGES.into()), "{kind}");
+        assert_eq!(stage.discovered(GROUP).await.unwrap()["versions"][0]["freshness"], "Current", "{kind}");
+        // The objects of other tenants are not followed.
+        let refused = other.send("GET", USAGES, &[], "").await;
+        assert_eq!((refused.status, &*refused.text()), (503, "service unavailable\n"), "{kind}");
+        // A certificate for another name is refused there as well.
+        let wrong = Remote::start_at(own, "other.ns.svc", Extension::new(Way::Well), None, &[]).await;
+        let mut to = wrong.service();
+        to["metadata"]["name"] = "v2.usage.example.com".into();
+        to["spec"]["version"] = "v2".into();
+        to["spec"]["service"] = json!({"namespace": "ns", "name": "wrong", "port": wrong.port});
+        let spec = json!({"type": "ExternalName", "externalName": own.to_string()});
+        let service = json!({"metadata": {"name": "wrong"}, "spec": spec});
+        stage.client.post("/api/v1/namespaces/ns/services", service).await;
+        stage.client.post(SERVICES, to).await;
+        eventually("it is checked", || async {
+            let found = stage.client.get(&format!("{SERVICES}/v2.{GROUP}")).await;
+            let message = found["status"]["conditions"][0]["message"].as_str().unwrap_or_default().to_owned();
+            message.contains("tls: failed to verify certificate: x509: ")
+        })
+        .await;
+    }
 }
