@@ -66,9 +66,10 @@ impl ApiServer {
     fn shared_parts(
         env: Env,
         store: Arc<dyn Store>,
-        options: ServerOptions,
+        mut options: ServerOptions,
         audit: Option<Arc<Auditor>>,
     ) -> Result<Arc<Shared>, Status> {
+        options.tokens = std::mem::take(&mut options.tokens).salted(&env);
         let stop = CancellationToken::new();
         let capacity = Capacity::new(&env, &options);
         let caller = Caller::new(&env, &options.services, &options.default_tenant);

@@ -2,25 +2,28 @@
 
 use std::{collections::HashMap, fmt};
 
+use k1s_env::Env;
 use sha2::{Digest as _, Sha256};
+use subtle::ConstantTimeEq as _;
 
 use super::{User, csv};
 
 /// Users by their bearer tokens.
 ///
-/// Only the digests of tokens are kept and compared. So the timing of a comparison reveals something about digests, whose
-/// first bytes an attacker cannot choose, and nothing about tokens.
+/// Tokens are not kept, only their digests. They are found by a second digest with the server's random salt, which nobody else can
+/// compute, and compared in constant time: how long a search takes says nothing about a token.
 #[derive(Clone, Default)]
-pub struct Tokens(HashMap<[u8; 32], User>);
-
-fn digest(token: &str) -> [u8; 32] {
-    Sha256::digest(token.as_bytes()).into()
+pub struct Tokens {
+    salt: [u8; 16],
+    users: HashMap<Digest, (Digest, User)>,
 }
 
-/// Whether two secrets are the same. Their digests are compared, for the reason above.
+type Digest = [u8; 32];
+
+/// Whether two secrets are the same, in constant time for all of one length.
 pub(crate) fn same_secret(one: &[u8], other: &[u8]) -> bool {
-    let digest = |secret: &[u8]| -> [u8; 32] { Sha256::digest(secret).into() };
-    digest(one) == digest(other)
+    let digest = |secret: &[u8]| -> Digest { Sha256::digest(secret).into() };
+    digest(one).ct_eq(&digest(other)).into()
 }
 
 impl Tokens {
@@ -31,7 +34,20 @@ impl Tokens {
 
     /// Adds a user.
     pub fn insert(&mut self, token: impl Into<String>, user: User) {
-        self.0.insert(digest(&token.into()), user);
+        let digest = Sha256::digest(token.into().as_bytes()).into();
+        self.users.insert(self.key(&digest), (digest, user));
+    }
+
+    /// Takes a random salt.
+    pub(crate) fn salted(mut self, env: &Env) -> Tokens {
+        env.fill_random(&mut self.salt);
+        let users = std::mem::take(&mut self.users).into_values();
+        self.users = users.map(|entry| (self.key(&entry.0), entry)).collect();
+        self
+    }
+
+    fn key(&self, digest: &Digest) -> Digest {
+        Sha256::new_with_prefix(self.salt).chain_update(digest).finalize().into()
     }
 
     /// Parses Kubernetes' static token file, which is CSV: `token,user,uid[,"group1,group2"]`. As in kube-apiserver, a line
@@ -67,13 +83,15 @@ impl Tokens {
     }
 
     pub(crate) fn find(&self, token: &str) -> Option<&User> {
-        self.0.get(&digest(token))
+        let digest: Digest = Sha256::digest(token.as_bytes()).into();
+        let (known, user) = self.users.get(&self.key(&digest))?;
+        bool::from(known.ct_eq(&digest)).then_some(user)
     }
 }
 
 impl fmt::Debug for Tokens {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_set().entries(self.0.values().map(|user| &user.name)).finish()
+        f.debug_set().entries(self.users.values().map(|(_, user)| &user.name)).finish()
     }
 }
 
@@ -89,6 +107,30 @@ mod tests {
         let refused = Tokens::parse("x,y,z\nx,y").unwrap_err();
         assert_eq!(refused, "line 2: expected token,user,uid[,\"group1,group2\"], found 2 fields");
         assert!(!format!("{tokens:?}").contains("t1"));
+    }
+
+    #[test]
+    fn tokens_are_found_by_the_servers_salt() {
+        let env = Env::system();
+        let plain = Tokens::parse("t1,alice,1\nt2,bob,2\n").unwrap();
+        let (one, other) = (plain.clone().salted(&env), plain.clone().salted(&env));
+        for tokens in [&plain, &one, &other] {
+            assert_eq!(tokens.find("t1").map(|user| &*user.name), Some("alice"));
+            assert_eq!(tokens.find("t2").map(|user| &*user.name), Some("bob"));
+            assert!(tokens.find("t3").is_none() && tokens.find("").is_none());
+        }
+        assert!(plain.users.keys().all(|key| !one.users.contains_key(key) && !other.users.contains_key(key)));
+        assert!(one.users.keys().all(|key| !other.users.contains_key(key)));
+        // A place of the table is not enough.
+        let mut moved = one.clone();
+        moved.users.values_mut().for_each(|(digest, _)| digest[31] ^= 1);
+        assert!(moved.find("t1").is_none());
+    }
+
+    #[test]
+    fn secrets_are_the_same_or_not() {
+        assert!(same_secret(b"", b"") && same_secret(b"abc", b"abc"));
+        assert!(!same_secret(b"abc", b"abd") && !same_secret(b"abc", b"abcd") && !same_secret(b"", b"a"));
     }
 
     #[test]
