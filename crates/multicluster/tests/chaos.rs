@@ -1,14 +1,18 @@
 //! Clusters that come, go, fail, restart and are made again, under a simulated clock: in the end, every live cluster has what a
 //! manager of that cluster alone makes of the same sources, on another server.
 //!
-//! `K1S_SEEDS=200 cargo test -p k1s-multicluster --test chaos` runs more seeds.
+//! 200 seeds for each network take less than a minute of two cores.
+//! `K1S_SEEDS=2000 cargo test -p k1s-multicluster --test chaos` runs more.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+#![allow(clippy::print_stdout, reason = "the seed is needed to reproduce a failure")]
 
 mod common;
 
 use std::{
     collections::BTreeMap,
+    num::NonZeroUsize,
+    panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
     sync::{Arc, Mutex},
     time::Duration,
 };
@@ -30,6 +34,7 @@ use k1s::{
         api::{DeleteParams, ListParams, PostParams},
     },
     multicluster::{Cluster, ClusterName, Controller, MultiClusterManager, MultiClusterOptions},
+    tokio,
 };
 use k1s_runtime::{
     ControllerOptions,
@@ -288,21 +293,41 @@ async fn run(seed: u64, modes: &'static [Mode]) {
     world.host.stop().await.unwrap();
 }
 
-/// `K1S_SEEDS` seeds from `K1S_SEED` on.
-async fn seeds(default: u64, modes: &'static [Mode]) {
-    let number = |name: &str| std::env::var(name).ok().and_then(|number| number.parse().ok());
+/// `K1S_SEEDS` seeds from `K1S_SEED` on, each in a thread of its own.
+fn seeds(default: u64, modes: &'static [Mode]) {
+    let number = |name: &str| std::env::var(name).ok().and_then(|number| number.parse::<u64>().ok());
     let (first, seeds) = (number("K1S_SEED").unwrap_or(0), number("K1S_SEEDS").unwrap_or(default));
-    for seed in first..first + seeds {
-        run(seed, modes).await;
-    }
+    let next = Arc::new(Mutex::new(first..first + seeds));
+    let threads = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    let threads: Vec<_> = (0..threads)
+        .map(|_| {
+            let next = Arc::clone(&next);
+            let work = move || {
+                let take = || next.lock().unwrap().next();
+                while let Some(seed) = take() {
+                    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+                    let run = AssertUnwindSafe(|| runtime.block_on(run(seed, modes)));
+                    if let Err(panic) = catch_unwind(run) {
+                        println!("K1S_SEED={seed} K1S_SEEDS=1 runs it again");
+                        // The others have enough.
+                        *next.lock().unwrap() = 0..0;
+                        resume_unwind(panic);
+                    }
+                }
+            };
+            Env::system().spawn_thread("seeds", work).unwrap()
+        })
+        .collect();
+    let failed = threads.into_iter().filter_map(|thread| thread.join().err()).count();
+    assert_eq!(failed, 0, "threads failed: see above");
 }
 
-#[tokio::test]
-async fn every_live_cluster_converges() {
-    seeds(20, &[Mode::Fine, Mode::Refuses, Mode::Hangs]).await;
+#[test]
+fn every_live_cluster_converges() {
+    seeds(200, &[Mode::Fine, Mode::Refuses, Mode::Hangs]);
 }
 
-#[tokio::test]
-async fn every_live_cluster_converges_over_a_faulty_network() {
-    seeds(20, &[Mode::Fine, Mode::Refuses, Mode::Hangs, Mode::Faulty, Mode::Faulty, Mode::Faulty]).await;
+#[test]
+fn every_live_cluster_converges_over_a_faulty_network() {
+    seeds(200, &[Mode::Fine, Mode::Refuses, Mode::Hangs, Mode::Faulty, Mode::Faulty, Mode::Faulty]);
 }

@@ -1,8 +1,9 @@
-//! Replicas in processes of their own that share the tenants of a server. Their Leases are on another server, the host, which they
-//! are killed beside and cut off from.
+//! Replicas in processes of their own that share the tenants of a server. Their Leases are on another server, the host. One is
+//! killed, one is stopped, one is cut off from the host.
 //!
 //! The test binary starts itself again as its replicas, which the variable [`FOLDER`] selects.
 
+#![cfg(unix)]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 #![allow(clippy::print_stdout, reason = "how replicas report")]
 
@@ -13,13 +14,13 @@ use std::{
     io::{BufRead as _, BufReader, Read as _, Write as _},
     path::Path,
     process::{Child, Command, Stdio},
-    sync::{Arc, Mutex},
-    time::{Duration, SystemTime},
+    sync::Arc,
+    time::Duration,
 };
 
 use common::{
     proxy::{Proxy, client_of, listening},
-    sources, tenants, until,
+    sources, tenants,
 };
 use k1s::{
     Action, BoxError, CancellationToken, Context, ManagerOptions, Request, Runtime,
@@ -30,11 +31,15 @@ use k1s::{
         Controller, MultiClusterManager, MultiClusterOptions,
         providers::{ShardedProvider, TenantsProvider},
     },
-    tokio,
+    tokio::{self, sync::mpsc},
 };
 use k1s_runtime::{
     ControllerOptions,
     sharding::{Sharding, ShardingOptions},
+};
+use rustix::{
+    process::{Pid, Signal, kill_process},
+    time::{ClockId, clock_gettime},
 };
 
 /// The name of the test, used to start it again, and the variable that makes it a replica.
@@ -42,6 +47,15 @@ const TEST: &str = "no_two_processes_work_in_a_cluster_at_a_time";
 const FOLDER: &str = "K1S_TEST_FLEET_FOLDER";
 
 const CLUSTERS: usize = 24;
+/// 1.5 s, as a Lease has it: rounded up.
+const LEASE: Duration = Duration::from_secs(2);
+const RETRY: Duration = Duration::from_millis(250);
+/// How often the object of each cluster is reconciled.
+const PERIOD: Duration = Duration::from_millis(200);
+/// Maximum time until every cluster is worked in again: the lease duration, two retry periods, a period, and a margin in which
+/// two busy cores list 24 clusters.
+const FOLLOWED: Duration =
+    LEASE.saturating_add(Duration::from_millis(700)).saturating_add(Duration::from_secs(5));
 
 /// A reconcile that is about to write: at some time between `before` and `after` its process owned the cluster.
 #[derive(Debug, Clone)]
@@ -62,10 +76,10 @@ fn no_two_processes_work_in_a_cluster_at_a_time() {
     }
 }
 
-/// Nanoseconds on the clock that all processes of the machine share.
+/// Nanoseconds on the monotonic clock that all processes of the machine share.
 fn now() -> u64 {
-    let since = Env::system().wall().duration_since(SystemTime::UNIX_EPOCH).unwrap();
-    u64::try_from(since.as_nanos()).unwrap()
+    let now = clock_gettime(ClockId::Monotonic);
+    u64::try_from(now.tv_sec).unwrap() * 1_000_000_000 + u64::try_from(now.tv_nsec).unwrap()
 }
 
 fn print(line: &str) {
@@ -89,7 +103,7 @@ async fn replica(folder: &Path) {
     options.identity = Some(read("identity"));
     options.lease_duration = Duration::from_millis(1500);
     options.renew_deadline = Duration::from_secs(1);
-    options.retry_period = Duration::from_millis(250);
+    options.retry_period = RETRY;
     let sharding = Sharding::new(host, env, options).unwrap();
     manager.add(sharding.clone());
     let provider = TenantsProvider::new(far).with_filter(|name| name.starts_with('t'));
@@ -131,14 +145,89 @@ async fn write_token(sharding: &Sharding, request: &Request, context: &Context) 
     data.insert("count".to_owned(), (count + 1).to_string());
     // A conflict means that another owner has written: the object is read again.
     cluster.client().update(&map).await?;
-    Ok(Action::requeue_after(Duration::from_millis(200)))
+    Ok(Action::requeue_after(PERIOD))
 }
 
-/// What replicas have reported.
-#[derive(Default)]
+/// What a replica reports.
+enum Report {
+    Act(Act),
+    /// A reconcile found the token of a later owner while its own was valid.
+    Violation(String),
+}
+
+impl Report {
+    fn parse(process: usize, line: &str) -> Option<Report> {
+        if line.starts_with("VIOLATION") {
+            return Some(Report::Violation(line.to_owned()));
+        }
+        // The last line of a killed process may be truncated.
+        let ["ACT", cluster, token, before, after] = line.split(' ').collect::<Vec<_>>()[..] else {
+            return None;
+        };
+        let (token, before, after) = (token.parse().ok()?, before.parse().ok()?, after.parse().ok()?);
+        (before <= after)
+            .then(|| Report::Act(Act { process, cluster: cluster.to_owned(), token, before, after }))
+    }
+}
+
+/// All acts.
 struct Log {
+    incoming: mpsc::UnboundedReceiver<Report>,
     acts: Vec<Act>,
-    violations: Vec<String>,
+}
+
+impl Log {
+    fn record(&mut self, report: Report) -> &Act {
+        match report {
+            Report::Act(act) => self.acts.push(act),
+            Report::Violation(what) => panic!("{what}"),
+        }
+        self.acts.last().unwrap()
+    }
+
+    /// Waits until the acts since a time are enough.
+    async fn until(&mut self, since: u64, limit: Duration, what: &str, mut enough: impl FnMut(&Act) -> bool) {
+        let waiting = async {
+            loop {
+                let report = self.incoming.recv().await.unwrap();
+                let act = self.record(report);
+                if act.before > since && enough(act) {
+                    return;
+                }
+            }
+        };
+        let in_time = Env::system().timeout(limit, waiting).await.is_ok();
+        if !in_time {
+            let mut acted: Vec<_> = self.acts.iter().filter(|act| act.before > since).collect();
+            acted.sort_by_key(|act| (&act.cluster, act.process));
+            acted.dedup_by_key(|act| (act.cluster.clone(), act.process));
+            panic!("{what}: within {limit:?} only {acted:?}");
+        }
+    }
+
+    /// Waits until another process than `gone` has worked in every cluster.
+    async fn all_followed(&mut self, since: u64, gone: usize, what: &str) {
+        let mut clusters = BTreeSet::new();
+        let enough = |act: &Act| {
+            if act.process != gone {
+                clusters.insert(act.cluster.clone());
+            }
+            clusters.len() == CLUSTERS
+        };
+        self.until(since, FOLLOWED, what, enough).await;
+    }
+
+    /// Waits until each of these processes works, and all clusters are worked in. Processes have to load, and join one after
+    /// the other.
+    async fn all_work(&mut self, processes: &[usize], what: &str) {
+        let (mut working, mut clusters) = (BTreeSet::new(), BTreeSet::new());
+        let enough = |act: &Act| {
+            working.insert(act.process);
+            clusters.insert(act.cluster.clone());
+            processes.iter().all(|process| working.contains(process)) && clusters.len() == CLUSTERS
+        };
+        self.until(now(), 4 * FOLLOWED, what, enough).await;
+    }
 }
 
 /// The test's handle to a replica.
@@ -154,7 +243,7 @@ impl Process {
         number: usize,
         identity: &str,
         (host, far): (&Runtime, &Runtime),
-        log: &Arc<Mutex<Log>>,
+        to: &mpsc::UnboundedSender<Report>,
     ) -> Process {
         let proxy = Proxy::to(host.url().unwrap()).await;
         let folder = tempfile::tempdir().unwrap();
@@ -169,17 +258,11 @@ impl Process {
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
-        let (out, log) = (BufReader::new(child.stdout.take().unwrap()), Arc::clone(log));
+        let (out, to) = (BufReader::new(child.stdout.take().unwrap()), to.clone());
         let reading = Env::system().spawn_thread("acts", move || {
-            for line in out.lines().map_while(Result::ok) {
-                let words: Vec<&str> = line.split(' ').collect();
-                if let ["ACT", cluster, token, before, after] = words[..] {
-                    let number_of = |word: &str| word.parse().unwrap();
-                    let (token, before, after) = (number_of(token), number_of(before), number_of(after));
-                    let act = Act { process: number, cluster: cluster.to_owned(), token, before, after };
-                    log.lock().unwrap().acts.push(act);
-                } else if line.starts_with("VIOLATION") {
-                    log.lock().unwrap().violations.push(line);
+            for report in out.lines().map_while(Result::ok).filter_map(|line| Report::parse(number, &line)) {
+                if to.send(report).is_err() {
+                    return;
                 }
             }
         });
@@ -187,9 +270,15 @@ impl Process {
         Process { child, proxy, _folder: folder }
     }
 
-    fn kill(mut self) {
-        self.child.kill().unwrap();
-        self.child.wait().unwrap();
+    fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 
@@ -199,47 +288,46 @@ async fn supervise() {
     for name in &names {
         sources(&far.tenant_client(name).await.unwrap(), 1, "a").await;
     }
-    let log = Arc::new(Mutex::new(Log::default()));
-    // The clusters that these processes have worked in since a time.
-    let worked = |processes: &[usize], since: u64| -> BTreeSet<String> {
-        let log = log.lock().unwrap();
-        let acts = log.acts.iter().filter(|act| act.before > since && processes.contains(&act.process));
-        acts.map(|act| act.cluster.clone()).collect()
-    };
+    let (to, incoming) = mpsc::unbounded_channel();
+    let mut log = Log { incoming, acts: Vec::new() };
     let start =
-        async |number: usize, identity: &str| Process::start(number, identity, (&host, &far), &log).await;
+        async |number: usize, identity: &str| Process::start(number, identity, (&host, &far), &to).await;
     let (first, second, third) = (start(0, "a").await, start(1, "b").await, start(2, "c").await);
-    let each = |processes: &[usize], since: u64| {
-        processes.iter().all(|process| !worked(&[*process], since).is_empty())
-    };
-    until(async || (worked(&[0, 1, 2], 0) == names && each(&[0, 1, 2], 0)).then_some(())).await;
+    log.all_work(&[0, 1, 2], "start").await;
 
     let killed = now();
-    first.kill();
-    until(async || (worked(&[1, 2], killed) == names).then_some(())).await;
-
-    // Cut off from the host, and not from the clusters: it stops all the same, and another one takes them.
-    let cut = now();
-    second.proxy.hang();
-    until(async || (worked(&[2], cut) == names).then_some(())).await;
-
-    let healed = now();
-    second.proxy.flow();
+    drop(first);
+    log.all_followed(killed, 0, "killed").await;
     let fourth = start(3, "a").await;
-    until(async || each(&[1, 2, 3], healed).then_some(())).await;
-    for process in [second, third, fourth] {
-        process.kill();
+    log.all_work(&[1, 2, 3], "a replica came").await;
+
+    let stopped = now();
+    second.signal(Signal::STOP);
+    log.all_followed(stopped, 1, "stopped").await;
+    // It resumes unaware of the pause.
+    second.signal(Signal::CONT);
+    log.all_work(&[1, 2, 3], "continued").await;
+
+    // Cut off from the host, and not from the clusters: it stops all the same, and others take them.
+    let cut = now();
+    third.proxy.hang();
+    log.all_followed(cut, 2, "cut off").await;
+    third.proxy.flow();
+    log.all_work(&[1, 2, 3], "healed").await;
+
+    drop((second, third, fourth));
+    while let Ok(report) = log.incoming.try_recv() {
+        log.record(report);
     }
-    check(&log.lock().unwrap(), &names);
+    check(&log.acts, &names);
     far.stop().await.unwrap();
     host.stop().await.unwrap();
 }
 
 /// Every token's acts end before those of a later token begin.
-fn check(log: &Log, names: &BTreeSet<String>) {
-    assert_eq!(log.violations, Vec::<String>::new());
+fn check(acts: &[Act], names: &BTreeSet<String>) {
     for name in names {
-        let acts: Vec<&Act> = log.acts.iter().filter(|act| act.cluster == *name).collect();
+        let acts: Vec<&Act> = acts.iter().filter(|act| act.cluster == *name).collect();
         for (one, later) in acts.iter().flat_map(|one| acts.iter().map(move |other| (one, other))) {
             let in_order = one.token >= later.token || one.before <= later.after;
             assert!(in_order, "{name}: {one:?} began after {later:?} had ended");
