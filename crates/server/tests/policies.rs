@@ -84,6 +84,49 @@ async fn rules_exclude_and_name_objects() {
     assert_eq!(configmap(&client, "other", json!({})).await.0, 201);
 }
 
+/// What is for a namespace is remembered, until its labels or the policies change.
+#[tokio::test]
+async fn selectors_see_the_labels_that_a_namespace_was_just_given() {
+    let client = stage().await;
+    let prod = json!({"namespaceSelector": {"matchLabels": {"stage": "prod"}}});
+    let label = async |stage: Value| {
+        let change = json!({"metadata": {"labels": {"stage": stage}}});
+        assert_eq!(client.call("PATCH", "/api/v1/namespaces/default", change).await.0, 200);
+    };
+    let mut of_policy = validations("false");
+    of_policy["matchConstraints"] = constraints(&["CREATE"], "", &["configmaps"]);
+    of_policy["matchConstraints"]["namespaceSelector"] = prod["namespaceSelector"].clone();
+    for (name, spec, binding) in [
+        ("of-policy", of_policy, json!({})),
+        ("of-binding", validations("false"), json!({"matchResources": prod})),
+    ] {
+        policy(&client, "Validating", name, spec, binding).await;
+        for round in 0..3 {
+            let free = format!("{name}-{round}");
+            assert_eq!(configmap(&client, &free, json!({})).await.0, 201, "{free}");
+            label("prod".into()).await;
+            assert_eq!(configmap(&client, "caught", json!({})).await.0, 422, "{free}");
+            label(Value::Null).await;
+        }
+        // Another namespace has its own labels.
+        label("prod".into()).await;
+        client.post("/api/v1/namespaces", json!({"metadata": {"name": name}})).await;
+        let body = json!({"metadata": {"name": "free"}});
+        client.post(&format!("/api/v1/namespaces/{name}/configmaps"), body).await;
+        let path = format!("{ADMISSION}/validatingadmissionpolicies/{name}");
+        assert_eq!(client.call("DELETE", &path, Value::Null).await.0, 200);
+        assert_eq!(configmap(&client, &format!("{name}-last"), json!({})).await.0, 201);
+        label(Value::Null).await;
+    }
+    // A policy that is wrong itself says so, also where no binding is for the namespace.
+    let mut wrong = validations("true");
+    wrong["paramKind"] = json!({"apiVersion": "rules.example.com/v1", "kind": "Limit"});
+    policy(&client, "Validating", "wrong", wrong, json!({"matchResources": prod})).await;
+    let (code, refused) = configmap(&client, "refused", json!({})).await;
+    assert_eq!(code, 422, "{refused}");
+    assert!(refused["message"].as_str().unwrap().contains("failed to configure policy: "), "{refused}");
+}
+
 #[tokio::test]
 async fn another_version_of_the_resource_matches_unless_exact_is_asked_for() {
     let client = stage().await;

@@ -110,10 +110,14 @@ async fn stored_other(
 
 /// The namespace of a request, for selectors and policies of users: it is read by each request that they match.
 pub(super) async fn namespace_of(a: &Attributes<'_>) -> Result<(Arc<Resource>, Stored), Error> {
+    let found = stored_namespace(a).await?;
+    found.ok_or_else(|| Error::not_found("", "namespaces", &a.namespace))
+}
+
+/// The same, if it exists.
+pub(super) async fn stored_namespace(a: &Attributes<'_>) -> Result<Option<(Arc<Resource>, Stored)>, Error> {
     let tenant = &a.cx.tenant;
     let namespaces = kind(tenant, "", "v1", "namespaces")?;
-    match stored_other(tenant, &namespaces, "", &a.namespace).await? {
-        Some(stored) => Ok((namespaces, stored)),
-        None => Err(Error::not_found("", "namespaces", &a.namespace)),
-    }
+    let stored = stored_other(tenant, &namespaces, "", &a.namespace).await?;
+    Ok(stored.map(|stored| (namespaces, stored)))
 }

@@ -40,7 +40,7 @@ use serde_json::Value;
 
 use allowance::Allowance;
 pub(crate) use attributes::Attributes;
-use lookup::{cached_others, is_dry_run, namespace_of, other};
+use lookup::{cached_others, is_dry_run, namespace_of, other, stored_namespace};
 pub(crate) use lookup::{kind, left_out, others};
 
 use crate::{

@@ -1,8 +1,9 @@
 //! The admission webhooks of a tenant, compiled from its configurations.
 //!
-//! They are compiled once per change of a configuration, and which of them a request concerns is remembered per resource and
-//! operation, so that a request that no rule matches costs a lookup.
+//! They are compiled once per change of a configuration, and which of them a request concerns is remembered per resource,
+//! operation and namespace, so that a request that no rule and no namespace selector matches costs a lookup.
 
+mod namespaces;
 mod policy;
 mod rule;
 
@@ -25,6 +26,7 @@ use crate::{
     cache::{Entries, Snapshot},
     catalog::Catalog,
     resource::Resource,
+    stored::Stored,
     webhook::ClientConfig,
 };
 
@@ -164,6 +166,8 @@ pub(crate) struct Match {
     pub(crate) hook: Arc<Hook>,
     /// The version of the resource that matches: the requested one, or an equivalent one to which objects are converted.
     pub(crate) resource: Arc<Resource>,
+    /// Its place among all webhooks of its phase, by which audit annotations name it.
+    pub(crate) index: usize,
 }
 
 /// The webhooks and policies whose rules match a request, in the order in which they are called.
@@ -176,14 +180,25 @@ pub(crate) struct Matches {
     pub(crate) validating_policies: Vec<Arc<Policy<ValidatingPolicy>>>,
     /// The other versions of the resource, for policies.
     pub(crate) equivalents: Vec<Arc<Resource>>,
+    /// Whether any of them is for certain namespaces only.
+    by_namespace: bool,
 }
 
 impl Matches {
     pub(crate) fn is_empty(&self) -> bool {
-        self.mutating.is_empty()
-            && self.validating.is_empty()
-            && self.mutating_policies.is_empty()
-            && self.validating_policies.is_empty()
+        self.len() == 0
+    }
+
+    fn len(&self) -> usize {
+        self.mutating.len()
+            + self.validating.len()
+            + self.mutating_policies.len()
+            + self.validating_policies.len()
+    }
+
+    /// Whether namespace selectors can leave out some of them ([`Hooks::in_namespace`]).
+    pub(crate) fn are_by_namespace(&self) -> bool {
+        self.by_namespace
     }
 }
 
@@ -204,6 +219,8 @@ pub(crate) struct Hooks {
     validating_policies: Vec<Arc<Policy<ValidatingPolicy>>>,
     /// By the address of the resource, which is kept alive.
     lookups: Mutex<Lookups>,
+    /// What namespace selectors leave of the answers.
+    in_namespaces: Mutex<namespaces::Answers>,
 }
 
 impl Hooks {
@@ -254,6 +271,7 @@ impl Hooks {
                 &before.validating_policies,
             ),
             lookups: Mutex::default(),
+            in_namespaces: Mutex::default(),
         }
     }
 
@@ -278,25 +296,45 @@ impl Hooks {
     /// The webhooks whose rules match a request; `equivalents` are the other versions of its resource that are served.
     pub(crate) fn look_up(&self, request: &Request<'_>, equivalents: &[Arc<Resource>]) -> Arc<Matches> {
         let of = |hooks: &[Arc<Hook>]| {
-            let matches = hooks.iter().filter_map(|hook| {
+            let matches = hooks.iter().enumerate().filter_map(|(index, hook)| {
                 let resource = hook.matches(request, equivalents)?;
-                Some(Match { hook: hook.clone(), resource })
+                Some(Match { hook: hook.clone(), resource, index })
             });
             matches.collect()
         };
-        let found = Arc::new(Matches {
+        let mut found = Matches {
             mutating: of(&self.mutating),
             validating: of(&self.validating),
             mutating_policies: matching(&self.mutating_policies, request, equivalents),
             validating_policies: matching(&self.validating_policies, request, equivalents),
             equivalents: equivalents.to_vec(),
-        });
+            by_namespace: false,
+        };
+        found.by_namespace = namespaces::have_selectors(&found);
+        let found = Arc::new(found);
         let mut lookups = self.lookups.lock();
         if lookups.len() >= MAX_LOOKUPS {
             lookups.clear();
         }
         lookups.insert(lookup(request), (request.resource.clone(), found.clone()));
         found
+    }
+
+    /// Those of the matches that are not for other namespaces than this one, which is stored like that.
+    pub(crate) fn in_namespace(
+        &self,
+        matches: Arc<Matches>,
+        namespace: &str,
+        stored: &Stored,
+    ) -> Arc<Matches> {
+        if let Some(left) = self.in_namespaces.lock().known(&matches, namespace, stored.revision) {
+            return left;
+        }
+        // Selectors report a namespace that cannot be read.
+        let Ok(metadata) = stored.metadata() else { return matches };
+        let left = namespaces::narrow(&matches, metadata.get("labels"));
+        self.in_namespaces.lock().remember(&matches, namespace, stored.revision, left.clone());
+        left
     }
 }
 

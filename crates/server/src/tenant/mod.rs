@@ -353,7 +353,6 @@ impl Tenant {
     fn note(&self, key: &Bytes, value: Option<Revision>, revision: Revision) {
         if Known::is_about(key) {
             self.shared.known.correct(key, value);
-            return;
         }
         let rest = key.strip_prefix(self.prefix.as_bytes()).unwrap_or_default();
         if rest.starts_with(REGISTRATIONS.as_bytes()) {

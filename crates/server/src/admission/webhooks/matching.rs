@@ -9,10 +9,10 @@ use serde_json::Value;
 
 use super::Views;
 use crate::{
-    admission::{Admission, Attributes, namespace_of, questions::Questions},
+    admission::{Admission, Attributes, namespace_of, questions::Questions, stored_namespace},
     controllers,
     errors::Error,
-    hooks::{self, GROUP, Match, Matches, Operation, Request},
+    hooks::{self, GROUP, Hooks, Match, Matches, Operation, Request},
     metrics::policies::Held,
 };
 
@@ -35,7 +35,30 @@ pub(in crate::admission) async fn find(a: &Attributes<'_>) -> Result<Option<Arc<
             hooks.look_up(&request, &hooks::equivalents(&a.cx.resource, a.subresource(), served))
         }
     };
+    let matches = in_namespace(a, &hooks, matches).await?;
     Ok(Some(matches).filter(|matches| !matches.is_empty()))
+}
+
+/// Leaves out what is for other namespaces.
+async fn in_namespace(
+    a: &Attributes<'_>,
+    hooks: &Hooks,
+    matches: Arc<Matches>,
+) -> Result<Arc<Matches>, Error> {
+    // The labels of a namespace that is written are those of the object.
+    if !matches.are_by_namespace() || a.namespace.is_empty() || is_namespace(a) {
+        return Ok(matches);
+    }
+    match stored_namespace(a).await? {
+        Some((_, stored)) => Ok(hooks.in_namespace(matches, &a.namespace, &stored)),
+        // Selectors report it.
+        None => Ok(matches),
+    }
+}
+
+/// Whether the request is for a Namespace.
+fn is_namespace(a: &Attributes<'_>) -> bool {
+    a.resource().plural == "namespaces" && a.resource().group.is_empty()
 }
 
 /// Whether no webhook sees a request: webhooks could make the control plane unrepairable otherwise.
@@ -110,7 +133,7 @@ async fn selects_namespace(
     object: Option<&Value>,
 ) -> Result<bool, Error> {
     let a = &admission.attributes;
-    let is_namespace = a.resource().plural == "namespaces" && a.resource().group.is_empty();
+    let is_namespace = is_namespace(a);
     if a.namespace.is_empty() && !is_namespace {
         return Ok(true);
     }

@@ -113,8 +113,8 @@ pub(super) async fn mutate(
     let round = u8::from(admission.webhooks.reinvoking);
     let mut views = Views::default();
     let mut changed = false;
-    for (index, one) in matches.mutating.iter().enumerate() {
-        let hook = &one.hook;
+    for one in &matches.mutating {
+        let (hook, index) = (&one.hook, one.index);
         if !matching::is_called(admission, (one, "admit"), &mut views, object.as_deref(), old).await? {
             continue;
         }
