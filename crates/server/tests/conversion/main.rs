@@ -5,6 +5,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod admission;
 mod failures;
 #[path = "../common/https.rs"]
 mod https;

@@ -40,11 +40,18 @@ pub(crate) struct Hook {
     pub(crate) calls: Arc<AtomicUsize>,
     pub(crate) objects: Arc<AtomicUsize>,
     pub(crate) mode: Arc<Mutex<Mode>>,
+    /// The objects that it was sent.
+    pub(crate) seen: Arc<Mutex<Vec<Value>>>,
 }
 
 impl Hook {
     fn new() -> Hook {
-        Hook { calls: Arc::default(), objects: Arc::default(), mode: Arc::new(Mutex::new(Mode::Convert)) }
+        Hook {
+            calls: Arc::default(),
+            objects: Arc::default(),
+            mode: Arc::new(Mutex::new(Mode::Convert)),
+            seen: Arc::default(),
+        }
     }
 
     pub(crate) fn set(&self, mode: Mode) {
@@ -59,7 +66,9 @@ impl Hook {
     async fn answer(self, request: Request<Bytes>) -> Response<Bytes> {
         let review: Value = serde_json::from_slice(request.body()).unwrap();
         self.calls.fetch_add(1, Ordering::SeqCst);
-        self.objects.fetch_add(review["request"]["objects"].as_array().unwrap().len(), Ordering::SeqCst);
+        let objects = review["request"]["objects"].as_array().unwrap();
+        self.objects.fetch_add(objects.len(), Ordering::SeqCst);
+        self.seen.lock().extend_from_slice(objects);
         let mut answer = convert_review(&review);
         let mode = self.mode.lock().clone();
         match mode {
@@ -157,6 +166,7 @@ pub(crate) struct World {
     pub(crate) client: Client,
     pub(crate) hook: Hook,
     pub(crate) store: Arc<dyn Store>,
+    pub(crate) local: LocalServices,
 }
 
 impl World {
@@ -180,9 +190,9 @@ impl World {
             }),
         );
         let mut options = ServerOptions::default();
-        options.services.local = local;
+        options.services.local = local.clone();
         let server: ApiServer = common::server_with(env, store.clone(), options).await;
-        World { client: Client { server, env: env.clone() }, hook, store }
+        World { client: Client { server, env: env.clone() }, hook, store, local }
     }
 
     /// Creates hosts in v1.

@@ -102,10 +102,15 @@ impl Views {
         if finished(a, resource, object.clone()) == *before {
             return Ok(None);
         }
-        keep_managers(a, before, current, &mut object);
         if resource.gvr() != a.resource().gvr() && !is_own_kind(a) {
             object = conversion::to_version(a.cx, resource, object, &a.resource().api_version).await?;
+            if matches!(a.resource().source, Source::Custom(_)) {
+                // A converter may answer with fields that the version does not have.
+                object = decoded(a, &a.cx.resource, object)?;
+            }
         }
+        // After the conversion: within a request they are text, which converters do not know.
+        keep_managers(a, before, current, &mut object);
         self.new.clear();
         Ok(Some(object))
     }
