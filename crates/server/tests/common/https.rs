@@ -34,6 +34,8 @@ pub(crate) enum Way {
     Pad(usize),
     Garbage,
     WrongUid,
+    /// Answers with a patch of the object's uid.
+    PatchUid,
     /// Never answers.
     Hang,
     /// Sends two megabytes, and the rest never.
@@ -148,6 +150,11 @@ impl Server {
             if matches!(way, Way::WrongUid) {
                 answer["response"]["uid"] = "other".into();
             }
+            if matches!(way, Way::PatchUid) {
+                let patch = r#"[{"op": "add", "path": "/metadata/uid", "value": "mine"}]"#;
+                answer["response"]["patch"] = BASE64_STANDARD.encode(patch).into();
+                answer["response"]["patchType"] = "JSONPatch".into();
+            }
             let answer = match way {
                 Way::Garbage => "<html>".to_owned(),
                 Way::Pad(spaces) => format!("{}{answer}", " ".repeat(spaces)),
@@ -182,7 +189,7 @@ impl Server {
                     }
                     return;
                 }
-                Way::Answer | Way::Pad(_) | Way::Garbage | Way::WrongUid => {
+                Way::Answer | Way::Pad(_) | Way::Garbage | Way::WrongUid | Way::PatchUid => {
                     let text = format!("{}{answer}", head(answer.len()));
                     if stream.write_all(text.as_bytes()).await.is_err() {
                         return;
