@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// report keeps a ConfigMap with the size of each widget.
+// report keeps a ConfigMap with the image of each widget.
 type report struct{ client.Client }
 
 func (r report) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
@@ -46,10 +46,10 @@ func (r report) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Resul
 	if err := r.Get(ctx, request.NamespacedName, &widget); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
-	size := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: widget.Namespace, Name: widget.Name}}
-	_, err := controllerutil.CreateOrUpdate(ctx, r.Client, size, func() error {
-		size.Data = map[string]string{"image": widget.Spec.Image}
-		return controllerutil.SetControllerReference(&widget, size, r.Scheme())
+	image := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: widget.Namespace, Name: widget.Name}}
+	_, err := controllerutil.CreateOrUpdate(ctx, r.Client, image, func() error {
+		image.Data = map[string]string{"image": widget.Spec.Image}
+		return controllerutil.SetControllerReference(&widget, image, r.Scheme())
 	})
 	return ctrl.Result{}, err
 }

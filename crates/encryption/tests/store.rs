@@ -250,3 +250,20 @@ async fn a_new_file_replaces_the_configuration_and_caches_read_again_what_they_c
     assert_eq!(read(&store, KEY).await, "two");
     store.close().await.unwrap();
 }
+
+#[test]
+fn the_examples_of_the_guide_are_read() {
+    use base64::{Engine as _, engine::general_purpose::STANDARD};
+    const GUIDE: &str = include_str!("../../../docs/encryption.md");
+    let blocks: Vec<&str> =
+        GUIDE.split("```yaml\n").skip(1).map(|block| block.split("```").next().unwrap()).collect();
+    let [whole, kms] = blocks[..] else { panic!("a configuration, and providers: {blocks:?}") };
+    let whole = whole
+        .replace("…32 bytes in base64…", &STANDARD.encode([1; 32]))
+        .replace('…', &STANDARD.encode([2; 32]));
+    Configuration::parse(whole.as_bytes(), Path::new("c"), false).unwrap();
+    let head = "apiVersion: apiserver.config.k8s.io/v1\nkind: EncryptionConfiguration\nresources:\n- resources: [secrets]\n";
+    Configuration::parse(format!("{head}{kms}").as_bytes(), Path::new("c"), false).unwrap();
+    let wrong = kms.replace("apiVersion: v2", "apiVersion: v3");
+    assert!(Configuration::parse(format!("{head}{wrong}").as_bytes(), Path::new("c"), false).is_err());
+}

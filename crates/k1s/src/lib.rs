@@ -155,5 +155,9 @@ mod schemas_guide {}
 mod versions_guide {}
 
 #[cfg(doctest)]
+#[doc = include_str!("../../../docs/audit.md")]
+mod audit_guide {}
+
+#[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 mod readme {}

@@ -223,6 +223,15 @@ fn burns_time(stop: &AtomicBool) -> u64 {
     sum
 }
 
+/// The paths of the commands in the guide.
+fn paths_of_the_guide() -> Vec<&'static str> {
+    const GUIDE: &str = include_str!("../../../docs/controllers.md");
+    let block =
+        GUIDE.split("```console\n").find(|block| block.starts_with("curl http://127.0.0.1:6060/")).unwrap();
+    let urls = block.split("```").next().unwrap().split("http://127.0.0.1:6060").skip(1);
+    urls.map(|rest| rest.split(['"', '\n']).next().unwrap()).collect()
+}
+
 /// A single test: only one profile can run at a time in a process.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_profile_shows_where_the_time_goes() {
@@ -235,11 +244,12 @@ async fn a_profile_shows_where_the_time_goes() {
     let until = Arc::clone(&stop);
     let burning = world.env.spawn_thread("burning", move || burns_time(&until)).unwrap();
 
-    // Of two concurrent requests, one is refused.
-    let (one, other) = tokio::join!(
-        get(address, "/debug/pprof/profile?seconds=2"),
-        get(address, "/debug/pprof/profile?seconds=2")
-    );
+    let [work, profile] = paths_of_the_guide()[..] else { panic!("two commands") };
+    assert!(get(address, work).await.text().contains("\nwork: "));
+    // Shorter than in the guide. Of two concurrent requests, one is refused.
+    assert!(profile.ends_with("?seconds=10"), "{profile}");
+    let profile = profile.replace("=10", "=2");
+    let (one, other) = tokio::join!(get(address, &profile), get(address, &profile));
     let (profiled, refused) = if one.status == 200 { (one, other) } else { (other, one) };
     assert_eq!((profiled.status, refused.status), (200, 500), "{}", refused.text());
     assert_eq!(refused.text(), "Could not enable CPU profiling: cpu profiling already in use\n");

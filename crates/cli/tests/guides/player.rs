@@ -235,7 +235,9 @@ impl Shell {
         let steps = steps(guide);
         for step in &steps {
             let Step { command, output } = step;
-            if command.contains("kubectl ") && !self.has_kubectl {
+            if command.contains("kubectl ") && !self.has_kubectl
+                || command.contains(" go test ") && !has("go")
+            {
                 continue;
             }
             if command.is_empty() {
