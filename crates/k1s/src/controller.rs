@@ -24,7 +24,7 @@ pub use k1s_runtime::{
     cache, changes, client,
     controller::{
         AfterFor, BeforeFor, BuildError, Builder, ControllerDefaults, ControllerError, ControllerStats,
-        WatchId,
+        FailedRequest, WatchId,
     },
     endpoint, event, handler, key, kind, leader, manager, metrics, predicate, queue, reconcile, recorder,
     sharding, source, util,

@@ -544,7 +544,7 @@ async fn run_until_idle_reports_the_work_done_and_left() {
         .unwrap();
     let report = manager.run_until_idle(IdleOptions::within(common::HANG)).await.unwrap();
     assert_eq!((report.errors(), report.writes, report.delayed), (2, 3, 1), "{report}");
-    assert!(report.problems.is_empty());
+    assert!(report.succeeded(), "what was retried with success is no failure: {:?}", report.failed);
     for name in ["a", "b", "c"] {
         let map = live.get::<ConfigMap>(&key(name)).await.unwrap();
         assert_eq!(map.data.as_ref().unwrap()["seen"], "yes");
@@ -553,6 +553,47 @@ async fn run_until_idle_reports_the_work_done_and_left() {
         manager.run_until_idle(IdleOptions::default()).await,
         Err(ManagerError::AlreadyStarted)
     ));
+}
+
+#[tokio::test]
+async fn a_report_names_what_failed_for_good_and_forgets_what_was_mended() {
+    let world = World::new().await;
+    let live = world.live();
+    for name in ["broken", "mended"] {
+        live.create(&config_map(name, &[])).await.unwrap();
+    }
+    let manager = world.manager();
+    let client = manager.client();
+    let controller = Controller::managed_by(&manager)
+        .named("strict")
+        .for_(kind::<ConfigMap>())
+        .build(move |request: Request, _: Context| {
+            let client = client.clone();
+            async move {
+                let terminal = |what: &'static str| Err(BoxError::from(TerminalError::new(what)));
+                match request.name() {
+                    "broken" => terminal("never"),
+                    "mended" => {
+                        let mut map = (*client.get::<ConfigMap>(&request).await?).clone();
+                        if map.data.is_some() {
+                            return Ok(Action::done());
+                        }
+                        // The event of this change queues it again.
+                        map.data = Some([("mended".to_owned(), "yes".to_owned())].into());
+                        client.update(&map).await?;
+                        terminal("not yet")
+                    }
+                    _ => Ok(Action::done()),
+                }
+            }
+        })
+        .unwrap();
+    let report = manager.run_until_idle(IdleOptions::within(common::HANG)).await.unwrap();
+    assert_eq!((report.errors(), report.terminal(), controller.stats().terminal), (2, 2, 2), "{report}");
+    let failed: Vec<String> = report.failed.iter().map(ToString::to_string).collect();
+    assert_eq!(failed, ["strict default/broken: terminal error: never"]);
+    assert!(report.failed[0].terminal && !report.succeeded());
+    assert!(report.to_string().contains("2 errors (2 not retried)"), "{report}");
 }
 
 #[tokio::test]

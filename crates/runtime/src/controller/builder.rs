@@ -6,7 +6,8 @@ use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Controller, ControllerOptions, Counts, Inner, RequestClusters, Sources, Wait, options::Settings,
+    Controller, ControllerOptions, Counts, Inner, RequestClusters, Sources, Wait, failures::Failures,
+    options::Settings,
 };
 use crate::{
     Manager, Object, ObjectKey, Reconciler,
@@ -289,6 +290,7 @@ impl<R: Key, P: sealed::State> Builder<R, P> {
             filters,
             metrics,
             counts: Counts::default(),
+            failures: Failures::default(),
             overtaken: Mutex::default(),
             reconciles,
             events,

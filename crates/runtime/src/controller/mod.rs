@@ -2,6 +2,7 @@
 
 mod builder;
 mod clusters;
+mod failures;
 pub(crate) mod metrics;
 mod options;
 mod worker;
@@ -26,9 +27,10 @@ use tokio_util::sync::CancellationToken;
 pub use self::{
     builder::{AfterFor, BeforeFor, BuildError, Builder, MayCallFor, MayCallOwns},
     clusters::{RequestClusters, Substitutes},
+    failures::FailedRequest,
     options::{ControllerDefaults, ControllerOptions},
 };
-use self::{metrics::OfController, options::Settings};
+use self::{failures::Failures, metrics::OfController, options::Settings};
 use crate::{
     Action, BoxError, Context, Manager, Reconciler, Request,
     announce::announced,
@@ -67,6 +69,7 @@ pub(crate) struct Inner<R: Key> {
     filters: Vec<MetaPredicate>,
     metrics: OfController,
     counts: Counts,
+    failures: Failures<R>,
     /// Keys whose reconciles waited for something outside of the simulation while its clock advanced.
     overtaken: Mutex<BTreeSet<String>>,
     /// Reconciles in flight.
@@ -85,6 +88,7 @@ struct Counts {
     reconciles: AtomicU64,
     errors: AtomicU64,
     panics: AtomicU64,
+    terminal: AtomicU64,
 }
 
 /// The hint for a reconcile that sleeps by another clock than the simulated one.
@@ -101,6 +105,8 @@ pub struct ControllerStats {
     pub errors: u64,
     /// Reconciles that panicked.
     pub panics: u64,
+    /// Reconciles that failed with a terminal error, which is not retried.
+    pub terminal: u64,
 }
 
 impl std::ops::AddAssign for ControllerStats {
@@ -108,6 +114,7 @@ impl std::ops::AddAssign for ControllerStats {
         self.reconciles += other.reconciles;
         self.errors += other.errors;
         self.panics += other.panics;
+        self.terminal += other.terminal;
     }
 }
 
@@ -269,6 +276,7 @@ impl<R: Key> Inner<R> {
             reconciles: self.counts.reconciles.load(Ordering::Relaxed),
             errors: self.counts.errors.load(Ordering::Relaxed),
             panics: self.counts.panics.load(Ordering::Relaxed),
+            terminal: self.counts.terminal.load(Ordering::Relaxed),
         }
     }
 
@@ -462,6 +470,8 @@ pub(crate) trait AnyController: Send + Sync + 'static {
     async fn started(&self);
     async fn idle(&self);
     fn stats(&self) -> ControllerStats;
+    /// Requests whose last reconcile has failed.
+    fn failed(&self) -> Vec<FailedRequest>;
     /// Sources that have not synced, and why.
     fn waiting_for(&self) -> Vec<(String, Option<Problem>)>;
     /// Sources that have synced and have a problem now.
@@ -540,6 +550,10 @@ impl<R: Key> AnyController for Inner<R> {
 
     fn stats(&self) -> ControllerStats {
         Inner::stats(self)
+    }
+
+    fn failed(&self) -> Vec<FailedRequest> {
+        self.failures.list(&self.name)
     }
 
     fn waiting_for(&self) -> Vec<(String, Option<Problem>)> {

@@ -164,6 +164,7 @@ async fn work<R: Key>(
         let Some(cluster) = controller.cluster_of(item.key()) else {
             // Its cluster is gone, and with it everything there is to do.
             controller.queue.forget(item.key());
+            controller.failures.resolved(item.key());
             done = Some(item);
             continue;
         };
@@ -174,6 +175,7 @@ async fn work<R: Key>(
                 None => {
                     // Another replica's, whose own events queue it there.
                     controller.queue.forget(item.key());
+                    controller.failures.resolved(item.key());
                     done = Some(item);
                     continue;
                 }
@@ -325,6 +327,8 @@ fn finish<R: Key>(
         priority: Some(priority.unwrap_or_else(|| item.priority())),
         ..AddOptions::because(Cause::new(event))
     };
+    // Another replica reports what it does about its requests.
+    let ours = !matches!(outcome, Outcome::ShardLost(_));
     let error: BoxError = match outcome {
         Outcome::Finished(Ok(action)) => {
             match action.requeue {
@@ -346,6 +350,7 @@ fn finish<R: Key>(
                 }
             }
             counts.reconciles.fetch_add(1, Ordering::Relaxed);
+            controller.failures.resolved(item.key());
             guard.succeed();
             return Ok(());
         }
@@ -372,8 +377,14 @@ fn finish<R: Key>(
     metrics.errors.inc();
     counts.reconciles.fetch_add(1, Ordering::Relaxed);
     counts.errors.fetch_add(1, Ordering::Relaxed);
-    if TerminalError::is_in(&error) {
+    let terminal = TerminalError::is_in(&error);
+    // One that was removed, with its cluster for example, is nobody's concern any more.
+    if ours && !item.is_removed() {
+        controller.failures.failed(&key, error.to_string(), terminal);
+    }
+    if terminal {
         metrics.terminal_errors.inc();
+        counts.terminal.fetch_add(u64::from(ours), Ordering::Relaxed);
         tracing::error!(%error, "Reconciler error; not retried until an event arrives");
         queue.forget(&key);
     } else {

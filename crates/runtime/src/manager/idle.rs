@@ -15,7 +15,7 @@ use crate::{
     announce::announced,
     cache::Problem,
     cluster::Cluster,
-    controller::{ControllerStats, NOT_TOKIOS_CLOCK},
+    controller::{ControllerStats, FailedRequest, NOT_TOKIOS_CLOCK},
 };
 
 /// How long to wait for idleness.
@@ -60,6 +60,9 @@ pub struct IdleReport {
     pub delayed: usize,
     /// Kinds that could not be watched; objects of these were not reconciled.
     pub problems: Vec<(String, Problem)>,
+    /// Requests whose last reconcile has failed, by controller; at most a hundred of each. When the manager is idle, these are
+    /// the terminal failures: other errors are retried and waited for.
+    pub failed: Vec<FailedRequest>,
     /// Statistics of the control plane's own controllers since their start: garbage collection, namespace deletion.
     /// Empty if they had nothing to do, or if they run in another process and are not waited for.
     pub control_plane: BTreeMap<String, ControllerStats>,
@@ -81,12 +84,29 @@ impl IdleReport {
     pub fn errors(&self) -> u64 {
         self.controllers.values().map(|stats| stats.errors).sum()
     }
+
+    /// Number of reconciles with a terminal error, which was not retried.
+    #[must_use]
+    pub fn terminal(&self) -> u64 {
+        self.controllers.values().map(|stats| stats.terminal).sum()
+    }
+
+    /// Whether nothing is left that failed: no kind that could not be watched, no request whose last reconcile has failed. An
+    /// error that a later reconcile made good is none.
+    #[must_use]
+    pub fn succeeded(&self) -> bool {
+        self.problems.is_empty() && self.failed.is_empty()
+    }
 }
 
 impl fmt::Display for IdleReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (reconciles, errors) = (Count(self.reconciles(), "reconcile"), Count(self.errors(), "error"));
-        write!(f, "{reconciles}, {errors}, {}", Count(self.writes, "write"))?;
+        write!(f, "{reconciles}, {errors}")?;
+        if self.terminal() > 0 {
+            write!(f, " ({} not retried)", self.terminal())?;
+        }
+        write!(f, ", {}", Count(self.writes, "write"))?;
         if self.delayed > 0 {
             write!(f, ", {} requeued for later", self.delayed)?;
         }
@@ -355,6 +375,7 @@ impl Manager {
     fn report(&self, problems: Vec<(String, Problem)>) -> IdleReport {
         let controllers = self.all_controllers();
         let delayed = controllers.iter().map(|controller| controller.state().delayed).sum();
+        let failed = controllers.iter().flat_map(|controller| controller.failed()).collect();
         let overtaken = controllers
             .iter()
             .flat_map(|one| one.overtaken().into_iter().map(|key| format!("{} {key}", one.name())))
@@ -365,7 +386,7 @@ impl Manager {
         }
         let others: u64 = self.other_clusters().iter().map(|cluster| cluster.cache().writes()).sum();
         let writes = self.inner.cluster.cache().writes() + others;
-        IdleReport { controllers: self.stats(), writes, delayed, problems, control_plane, overtaken }
+        IdleReport { controllers: self.stats(), writes, delayed, problems, failed, control_plane, overtaken }
     }
 
     /// Descriptions of the work that is left.
@@ -473,7 +494,7 @@ mod tests {
 
     #[test]
     fn a_report_uses_singular_and_plural() {
-        let stats = |reconciles, errors| ControllerStats { reconciles, errors, panics: 0 };
+        let stats = |reconciles, errors| ControllerStats { reconciles, errors, ..ControllerStats::default() };
         let mut report = IdleReport { writes: 1, ..IdleReport::default() };
         report.controllers.insert("team".to_owned(), stats(1, 0));
         assert_eq!(report.to_string(), "1 reconcile, 0 errors, 1 write");
@@ -487,5 +508,8 @@ mod tests {
             "3 reconciles, 1 error, 1 write, 3 requeued for later; \
              control plane: garbage-collector 2 reconciles (1 error), namespace 1 reconcile"
         );
+        let mut report = IdleReport::default();
+        report.controllers.insert("team".to_owned(), ControllerStats { terminal: 1, ..stats(3, 2) });
+        assert_eq!(report.to_string(), "3 reconciles, 2 errors (1 not retried), 0 writes");
     }
 }
