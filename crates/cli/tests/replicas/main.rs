@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
+mod kubectl;
+
 use std::{
     collections::BTreeMap,
     io::{BufRead as _, BufReader},
