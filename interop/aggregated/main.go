@@ -64,6 +64,26 @@ func table(items ...object) object {
 		"rows": rows}
 }
 
+// description is the document of version 3 about tides, with a schema that no parser of version 2 accepts.
+func description() object {
+	name := "com.example.tides.v1.Tide"
+	reference := object{"$ref": "#/components/schemas/" + name}
+	text := func(description string) object { return object{"type": "string", "description": description} }
+	kind := object{"group": group, "version": "v1", "kind": "Tide"}
+	content := object{"application/json": object{"schema": reference}}
+	get := object{"responses": object{"200": object{"description": "OK", "content": content}}, "x-kubernetes-group-version-kind": kind}
+	return object{"openapi": "3.0.0", "info": object{"title": "tides", "version": "v1"},
+		"paths": object{"/apis/" + group + "/v1/namespaces/{namespace}/tides/{name}": object{"get": get}},
+		"components": object{"schemas": object{name: object{
+			"type": "object", "description": "A tide of a sea.",
+			"x-kubernetes-group-version-kind": []object{kind},
+			"properties": object{
+				"apiVersion": text("The version."), "kind": text("The kind."),
+				"spec": object{"type": "object", "description": "What is measured.", "properties": object{
+					"level":  object{"type": "integer", "format": "int32", "description": "How high it is."},
+					"charts": object{"type": "file", "description": "Of another version."}}}}}}}}
+}
+
 func serve(w http.ResponseWriter, r *http.Request) {
 	if r.TLS.PeerCertificates[0].Subject.CommonName != "front-proxy-client" {
 		failed(w, 401, "Unauthorized", "Unauthorized")
@@ -76,6 +96,10 @@ func serve(w http.ResponseWriter, r *http.Request) {
 		write(w, 200, object{"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": group + "/v1", "resources": []object{
 			{"name": "tides", "singularName": "tide", "namespaced": true, "kind": "Tide", "shortNames": []string{"td"},
 				"verbs": []string{"get", "list", "watch"}}}})
+	case r.URL.Path == "/openapi/v3":
+		write(w, 200, object{"paths": object{"apis/" + group + "/v1": object{"serverRelativeURL": "/openapi/v3/apis/" + group + "/v1?hash=ABBA"}}})
+	case r.URL.Path == "/openapi/v3/apis/"+group+"/v1":
+		write(w, 200, description())
 	case r.URL.Path == root+"/tides" || r.URL.Path == root+"/namespaces/default/tides":
 		seen.Store(r.Header.Get("X-Remote-User") + " " + strings.Join(r.Header["X-Remote-Group"], ","))
 		switch {
@@ -232,6 +256,19 @@ func main() {
 			}
 			return succeeds([]string{"high low"}, "get", "tides", "-o", "jsonpath={.items[*].metadata.name}")
 		}},
+		{"explain knows its fields, from either version of OpenAPI", func() error {
+			for _, output := range []string{"plaintext", "plaintext-openapiv2"} {
+				what := []string{"How high it is", "integer"}
+				if err := succeeds(what, "explain", "tide.spec.level", "--output="+output); err != nil {
+					return err
+				}
+				// One schema that cannot be read does not hide those of others.
+				if err := succeeds([]string{"replicas"}, "explain", "deployment.spec", "--output="+output); err != nil {
+					return err
+				}
+			}
+			return succeeds([]string{`"com.example.tides.v1.Tide"`, "A tide of a sea."}, "get", "--raw", "/openapi/v2")
+		}},
 		{"watches are streams", func() error {
 			out, _ := run("", "get", "tides", "--watch-only", "--request-timeout=3s")
 			if strings.Count(out, "high") != 2 {
@@ -267,7 +304,14 @@ func main() {
 			if strings.Contains(out, group) {
 				return fmt.Errorf("%s is still there:\n%s", group, out)
 			}
-			return expect(out, "configmaps", "deployments")
+			if err := expect(out, "configmaps", "deployments"); err != nil {
+				return err
+			}
+			// What it has published stays.
+			if err := succeeds([]string{"A tide of a sea."}, "get", "--raw", "/openapi/v2"); err != nil {
+				return err
+			}
+			return succeeds([]string{"replicas"}, "explain", "deployment.spec")
 		}},
 		{"a namespace waits for it, and says so", func() error {
 			if err := succeeds(nil, "create", "namespace", "seaside"); err != nil {
