@@ -67,7 +67,7 @@ spec:
     )
 }
 
-/// Shows what `kubectl get usages`, `kubectl get usage shop -o yaml` and `kubectl delete usage shop` get.
+/// Shows what `kubectl get usages`, `kubectl get usage shop -o yaml`, `kubectl delete usage shop` and `kubectl explain usage` get.
 async fn show(runtime: &Runtime, group: &str) -> Result<(), BoxError> {
     println!("{group}");
     let path = format!("/apis/{group}/v1/usages");
@@ -78,7 +78,15 @@ async fn show(runtime: &Runtime, group: &str) -> Result<(), BoxError> {
     let (_, usage) = send(runtime, "GET", &format!("{path}/shop"), "application/json").await?;
     println!("  {} {}: {}", usage["kind"], usage["metadata"]["name"], usage["objects"]);
     let (code, refused) = send(runtime, "DELETE", &format!("{path}/shop"), "application/json").await?;
-    println!("  delete: {code} {}\n", refused["reason"]);
+    println!("  delete: {code} {}", refused["reason"]);
+    // Both versions of OpenAPI have its description; version 2 is one document of this server and all others.
+    let (_, own) = send(runtime, "GET", &format!("/openapi/v3/apis/{group}/v1"), "application/json").await?;
+    let (_, all) = send(runtime, "GET", "/openapi/v2", "application/json").await?;
+    let name = "dev.k1s.example.Usage";
+    for schema in [&own["components"]["schemas"][name], &all["definitions"][name]] {
+        println!("  explain: {}", schema["description"]);
+    }
+    println!();
     Ok(())
 }
 

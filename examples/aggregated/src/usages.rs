@@ -1,4 +1,4 @@
-//! The API: discovery, and `get` and `list` of usages, as objects and as tables.
+//! The API: discovery, its description, and `get` and `list` of usages, as objects and as tables.
 
 use std::{
     convert::Infallible,
@@ -30,6 +30,14 @@ impl Usages {
 
     async fn answer(&self, method: &Method, path: &str, accept: &str, query: &str) -> Result<Value, Status> {
         let version = format!("{}/v1", self.group);
+        let described = format!("/openapi/v3/apis/{version}");
+        if path == "/openapi/v3" {
+            let document = json!({"serverRelativeURL": format!("{described}?hash=1")});
+            return Ok(json!({"paths": {format!("apis/{version}"): document}}));
+        }
+        if path == described {
+            return Ok(self.openapi());
+        }
         let rest = path.strip_prefix("/apis/").and_then(|rest| rest.strip_prefix(&version));
         let words: Vec<&str> = rest.ok_or_else(Status::no_such_resource)?.split('/').skip(1).collect();
         let is_read = *method == Method::GET && !query.contains("watch=");
@@ -64,6 +72,31 @@ impl Usages {
             }
             (false, _) => usages.into_iter().next().unwrap_or_default(),
         })
+    }
+
+    /// What `kubectl explain` reads.
+    fn openapi(&self) -> Value {
+        let name = "dev.k1s.example.Usage";
+        let content =
+            json!({"application/json": {"schema": {"$ref": format!("#/components/schemas/{name}")}}});
+        let kind = json!({"group": self.group, "version": "v1", "kind": "Usage"});
+        let get = json!({"operationId": "readUsage", "x-kubernetes-group-version-kind": kind,
+            "responses": {"200": {"description": "OK", "content": content}}});
+        let text = |description: &str| json!({"type": "string", "description": description});
+        let number = json!({"type": "integer", "format": "int64"});
+        let schema = json!({
+            "description": "Usage says how many objects a namespace has.", "type": "object",
+            "properties": {
+                "apiVersion": text("The version of this representation."),
+                "kind": text("The kind of this representation."),
+                "metadata": {"type": "object", "description": "The name is that of the namespace."},
+                "objects": {"type": "object", "description": "The number of objects by resource.", "additionalProperties": number},
+                "total": {"type": "integer", "format": "int64", "description": "The number of all of them."},
+            },
+            "x-kubernetes-group-version-kind": [kind],
+        });
+        json!({"openapi": "3.0.0", "info": {"title": "usages", "version": "v1"}, "components": {"schemas": {name: schema}},
+            "paths": {format!("/apis/{}/v1/usages/{{name}}", self.group): {"get": get}}})
     }
 
     /// The usage of a namespace has its name.

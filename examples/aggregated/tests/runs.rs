@@ -18,7 +18,9 @@ fn usages_are_computed_in_process_and_over_https() {
     let text = String::from_utf8(output.stdout).unwrap();
     // The ConfigMaps a, b and c, and the authority of the server.
     let each = "  table: [\"shop\",4,0]\n  \"Usage\" \"shop\": {\"configmaps\":4,\"secrets\":0,\"services\":0,\"pods\":0,\
-                \"deployments\":0}\n  delete: 405 \"MethodNotAllowed\"\n\n";
+                \"deployments\":0}\n  delete: 405 \"MethodNotAllowed\"\n";
+    let explain = "  explain: \"Usage says how many objects a namespace has.\"\n".repeat(2);
+    let each = format!("{each}{explain}\n");
     assert_eq!(text, format!("usage.example.com\n{each}remote.example.com\n{each}"));
 }
 
