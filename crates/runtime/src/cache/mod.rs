@@ -229,6 +229,9 @@ impl Core {
 
 type Informers = Vec<Arc<dyn AnyInformer>>;
 
+/// An [`IndexFn`] of some kind.
+type AnyIndex = Box<dyn Any + Send + Sync>;
+
 struct Shared {
     core: Arc<Core>,
     informers: RwLock<BTreeMap<Id, Arc<dyn AnyInformer>>>,
@@ -237,7 +240,7 @@ struct Shared {
     /// The same informers by resource, for writes.
     by_resource: RwLock<HashMap<ApiResource, Vec<Arc<dyn AnyInformer>>>>,
     /// Indexes by kind, added to each informer when it is created.
-    indexes: Mutex<HashMap<Id, BTreeMap<String, Box<dyn Any + Send + Sync>>>>,
+    indexes: Mutex<HashMap<Id, BTreeMap<String, AnyIndex>>>,
     reaper: Mutex<Option<Task<()>>>,
     /// Number of observed writes.
     writes: AtomicU64,
@@ -465,7 +468,7 @@ impl Cache {
             informers.get(&id).map(|informer| Arc::clone(informer).any().downcast::<Informer<K>>());
         drop(informers);
         let of_kind = indexes.entry(id).or_default();
-        let has_it = |index: &Box<dyn Any + Send + Sync>| {
+        let has_it = |index: &AnyIndex| {
             index.downcast_ref::<IndexFn<K>>().is_some_and(|index| Arc::ptr_eq(index, values))
         };
         if of_kind.get(name).is_some_and(has_it) {
