@@ -114,7 +114,7 @@ impl Fleet {
         });
         let weak = Arc::downgrade(&fleet);
         let statuses = move || weak.upgrade().map(|fleet| fleet.statuses());
-        ClusterStates::register(metrics, Box::new(statuses));
+        ClusterStates::register(metrics, fleet.options.cluster_label, Box::new(statuses));
         let weak = Arc::downgrade(&fleet);
         let queues = move || weak.upgrade().map(|fleet| fleet.queues());
         Queues::register(metrics, fleet.options.cluster_label, Box::new(queues));

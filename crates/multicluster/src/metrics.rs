@@ -122,14 +122,15 @@ fn result_labels(controller: &Arc<str>, cluster: &ClusterName, result: &'static 
 /// The clusters and their states; `None` if their manager is gone.
 type Statuses = Box<dyn Fn() -> Option<Vec<ClusterStatus>> + Send + Sync>;
 
-/// The number of clusters by state, counted when metrics are read.
+/// The number of clusters by state, and the state of each if clusters are named in metrics; read when metrics are.
 pub(crate) struct ClusterStates {
     statuses: Statuses,
+    label: ClusterLabel,
 }
 
 impl ClusterStates {
-    pub(crate) fn register(metrics: &Metrics, statuses: Statuses) {
-        let states = ClusterStates { statuses };
+    pub(crate) fn register(metrics: &Metrics, label: ClusterLabel, statuses: Statuses) {
+        let states = ClusterStates { statuses, label };
         metrics.register(|registry| registry.register_collector(Box::new(states)));
     }
 }
@@ -138,7 +139,7 @@ impl Collector for ClusterStates {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
         let Some(clusters) = (self.statuses)() else { return Ok(()) };
         let mut counts: BTreeMap<&str, i64> = ClusterState::NAMES.iter().map(|name| (*name, 0)).collect();
-        for cluster in clusters {
+        for cluster in &clusters {
             *counts.entry(cluster.state.as_str()).or_default() += 1;
         }
         let gauge = ConstGauge::new(0_i64);
@@ -151,6 +152,21 @@ impl Collector for ClusterStates {
         for (state, count) in counts {
             let labels = [("state", state)];
             ConstGauge::new(count).encode(family.encode_family(&labels)?)?;
+        }
+        if self.label == ClusterLabel::Off {
+            return Ok(());
+        }
+        let mut family = encoder.encode_descriptor(
+            "k1s_multicluster_cluster_state",
+            "1 for the state of a cluster, 0 for all others",
+            None,
+            MetricType::Gauge,
+        )?;
+        for cluster in &clusters {
+            for state in ClusterState::NAMES {
+                let labels = [("cluster", &*cluster.name), ("state", state)];
+                family.encode_family(&labels)?.encode_gauge(&i64::from(cluster.state.as_str() == state))?;
+            }
         }
         Ok(())
     }

@@ -428,6 +428,45 @@ async fn projects_that_are_ready_are_clusters_through_the_endpoint_of_the_api() 
     runtime.stop().await.unwrap();
 }
 
+/// A plugin of a kubeconfig runs where the kubeconfig is read.
+#[tokio::test]
+async fn a_kubeconfig_from_a_secret_runs_no_program_and_reads_no_file_unless_allowed() {
+    let folder = tempfile::tempdir().unwrap();
+    let ran = folder.path().join("ran");
+    let answer = json!({
+        "apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential", "status": {"token": "t"},
+    });
+    let config = json!({
+        "clusters": [{"name": "c", "cluster": {"server": "http://127.0.0.1:1"}}],
+        "users": [{"name": "u", "user": {"exec": {
+            "apiVersion": "client.authentication.k8s.io/v1", "interactiveMode": "Never",
+            "command": "sh", "args": ["-c", format!("touch {}; echo '{answer}'", ran.display())],
+        }}}],
+        "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
+        "current-context": "x",
+    });
+    for allowed in [false, true] {
+        let host = runtime().await;
+        let secrets = Api::<Secret>::namespaced(host.client(), "default");
+        secrets.create(&PostParams::default(), &secret("far", &config.to_string())).await.unwrap();
+        let manager = manager(&host);
+        manager.add_provider(Arc::new(KubeconfigSecrets::new("default").with_local_access(allowed)));
+        let running = start(&manager);
+        if allowed {
+            engaged(&manager, &["far"]).await;
+        } else {
+            let errors =
+                "controller_runtime_reconcile_errors_total{controller=\"provider-kubeconfig-secrets\"} ";
+            let tried = |line: &str| line.strip_prefix(errors).is_some_and(|count| count != "0");
+            until(async || manager.metrics().encode().lines().any(tried).then_some(())).await;
+            assert_eq!(names(&manager), Vec::<String>::new());
+        }
+        assert_eq!(ran.exists(), allowed);
+        running.stop().await;
+        host.stop().await.unwrap();
+    }
+}
+
 #[tokio::test]
 async fn internal_addresses_are_made_from_a_template() {
     let server = listening().await;

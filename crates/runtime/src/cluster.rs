@@ -359,6 +359,7 @@ impl Cluster {
     }
 
     /// A source that reads this cluster's cache, for a controller of a manager that is made for another cluster.
+    /// [`with_catch_up`](InCache::with_catch_up) has that manager wait for this cluster, too, before it counts as idle.
     pub fn source<R: Key, S: Source<R>>(&self, source: S) -> InCache<S> {
         source::in_cache(source, self.cache())
     }

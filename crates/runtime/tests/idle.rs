@@ -4,12 +4,13 @@
 
 mod common;
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
-use common::{Running, World, config_map, start};
+use common::{HANG, Running, World, config_map, start};
 use k1s_env::{Env, Task};
 use k1s_runtime::{
-    Action, BoxError, Connect, Context, Controller, Handler, IdleOptions, Kind, Manager, ObjectKey, Request,
+    Action, BoxError, Cluster, ClusterOptions, Connect, Context, Controller, Handler, IdleOptions, Kind,
+    Manager, ObjectKey, Request, kind,
     leader::LeaderElectionOptions,
     manager::{Companion, IdleReport, NotIdle},
     source::{self, Source, SourceContext, Started},
@@ -360,6 +361,54 @@ async fn a_manager_that_was_not_started_is_never_idle() {
     let (world, _clock) = World::simulated(9).await;
     let error = world.manager().wait_until_idle(soon()).await.unwrap_err().to_string();
     assert!(error.contains("the manager was not started"), "{error}");
+}
+
+/// As a controller that reconciles here what changes there.
+#[tokio::test]
+async fn a_source_of_another_cluster_is_waited_for() {
+    let (here, there) = (World::new().await, World::new().await);
+    let options = ClusterOptions { env: Some(here.env.clone()), ..ClusterOptions::default() };
+    let far = Cluster::new("far", there.kube.clone(), options);
+    let seen = Arc::new(Mutex::new(BTreeSet::new()));
+    let watching = || {
+        let (manager, seen) = (here.manager(), seen.clone());
+        let of_far = |map: &ConfigMap| [ObjectKey::namespaced("far", map.metadata.name.clone().unwrap())];
+        let source = far.source(source::kind(kind::<ConfigMap>(), Handler::map_object(of_far)));
+        Controller::managed_by(&manager)
+            .for_(kind::<ConfigMap>())
+            .watches_raw_source(source.with_catch_up())
+            .complete(move |request: Request, _: Context| {
+                // Every namespace has that one.
+                if request.name() != "kube-root-ca.crt" {
+                    seen.lock().insert(request.to_string());
+                }
+                async { Ok::<_, BoxError>(Action::done()) }
+            })
+            .unwrap();
+        manager
+    };
+    let create = async |world: &World, name: &str| {
+        world.live().create(&config_map(name, &[])).await.unwrap();
+    };
+    create(&here, "a").await;
+    create(&there, "b").await;
+    watching().run_until_idle(soon()).await.unwrap();
+    let taken = || std::mem::take(&mut *seen.lock()).into_iter().collect::<Vec<_>>();
+    assert_eq!(taken(), ["default/a", "far/b"]);
+
+    // The cluster is not the manager's: it works on for another one.
+    let manager = watching();
+    let running = start(&manager);
+    manager.wait_until_idle(soon()).await.unwrap();
+    assert_eq!(taken(), ["default/a", "far/b"]);
+    for number in 0..20 {
+        let name = format!("c{number}");
+        create(&there, &name).await;
+        manager.wait_until_idle(soon()).await.unwrap();
+        assert_eq!(taken(), [format!("far/{name}")]);
+    }
+    running.end().await.unwrap();
+    far.stop(HANG).await.unwrap();
 }
 
 /// Captures the log of this thread.

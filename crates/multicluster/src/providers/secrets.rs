@@ -10,7 +10,7 @@ use k8s_openapi::api::core::v1::Secret;
 use kube::config::Kubeconfig;
 
 use super::{
-    kubeconfig::Clients,
+    kubeconfig::{Clients, refuse_local_access},
     objects::{ObjectClusters, Objects, provider_of_objects},
 };
 
@@ -21,7 +21,8 @@ pub const KUBECONFIG_LABEL: &str = "sigs.k8s.io/multicluster-runtime-kubeconfig"
 pub const KUBECONFIG_KEY: &str = "kubeconfig";
 
 /// Clusters from Secrets in a namespace of the host cluster: each has a kubeconfig, and its name is that of the cluster. A
-/// changed kubeconfig is engaged anew.
+/// changed kubeconfig is engaged anew. One that runs programs or reads files is refused: see
+/// [`with_local_access`](Self::with_local_access).
 #[derive(Debug)]
 pub struct KubeconfigSecrets {
     objects: Arc<Objects<Secrets>>,
@@ -32,6 +33,7 @@ struct Secrets {
     selector: String,
     parsed: LabelSelector,
     key: String,
+    local_access: bool,
     clients: Clients,
 }
 
@@ -55,9 +57,21 @@ impl KubeconfigSecrets {
         KubeconfigSecrets::assemble(namespace.into(), selector.into(), key.into())
     }
 
+    /// Whether kubeconfigs may have `exec` and `auth-provider` plugins, and name files of certificates, keys and tokens. Off by
+    /// default: whoever can write such a Secret runs programs and reads files with the rights of this program.
+    #[must_use]
+    pub fn with_local_access(mut self, allowed: bool) -> KubeconfigSecrets {
+        // Nothing else refers to it before it runs.
+        if let Some(objects) = Arc::get_mut(&mut self.objects) {
+            objects.of_mut().local_access = allowed;
+        }
+        self
+    }
+
     fn assemble(namespace: Arc<str>, selector: String, key: String) -> Result<KubeconfigSecrets, BoxError> {
         let parsed = LabelSelector::parse(&selector)?;
-        let secrets = Secrets { namespace, selector, parsed, key, clients: Clients::default() };
+        let clients = Clients::default();
+        let secrets = Secrets { namespace, selector, parsed, key, local_access: false, clients };
         Ok(KubeconfigSecrets { objects: Arc::new(Objects::new(secrets)) })
     }
 }
@@ -104,6 +118,9 @@ impl ObjectClusters for Secrets {
     ) -> Result<Cluster, BoxError> {
         let content = self.fingerprint(secret).unwrap_or_default();
         let config = Kubeconfig::from_yaml(std::str::from_utf8(&content)?)?;
+        if !self.local_access {
+            refuse_local_access(&config)?;
+        }
         let client = self.clients.of_kubeconfig(config, None, &options).await?;
         Ok(Cluster::new(name, client, options))
     }
