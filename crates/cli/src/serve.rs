@@ -127,6 +127,9 @@ pub(crate) struct Options {
     /// definitions of Project and `ProjectControlPlane`.
     #[arg(long)]
     pub(crate) projects: bool,
+    /// How long the deletion of a Project waits for the finalizers of objects in it.
+    #[arg(long, value_name = "DURATION", default_value = "5m", value_parser = duration, requires = "projects")]
+    pub(crate) project_cleanup_timeout: Duration,
     #[command(flatten)]
     pub(crate) audit: audit::Options,
     #[command(flatten)]
@@ -212,6 +215,8 @@ pub(crate) async fn run(options: Options) -> Result<(), Error> {
     certificates.auto_approve = options.auto_approve_client_certificates;
     let mut server = server_options(&options)?;
     let proxy_client = options.aggregation.apply(&mut server)?;
+    let mut projects = ProjectsOptions::default();
+    projects.cleanup_timeout = options.project_cleanup_timeout;
     let builder = transport(builder, &options)?
         .env(env.clone())
         .listen(SocketAddr::new(options.bind, options.port))
@@ -225,7 +230,7 @@ pub(crate) async fn run(options: Options) -> Result<(), Error> {
         .controllers(ControllersOptions {
             garbage_collection: !options.disable_garbage_collection,
             certificates: Some(certificates),
-            projects: options.projects.then(ProjectsOptions::default),
+            projects: options.projects.then_some(projects),
             ..ControllersOptions::default()
         });
     let runtime = builder.start().await?;

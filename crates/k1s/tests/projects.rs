@@ -14,15 +14,17 @@ use std::{
 use futures_util::{StreamExt as _, future::join_all};
 use http::{Request, Uri};
 use k1s::{
-    Election, ProjectsOptions, Runtime, async_trait,
-    controller::leader::LeaderElectionOptions,
+    Action, BoxError, CancellationToken, Context, Election, ManagerOptions, ProjectsOptions, Runtime,
+    async_trait,
+    controller::{kind::Kind, leader::LeaderElectionOptions},
     env::Env,
     k8s_openapi::api::core::v1::{ConfigMap, Namespace},
     kube::{
         self, Api, Discovery, ResourceExt as _,
-        api::{DynamicObject, ListParams, Patch, PatchParams, WatchParams},
+        api::{DynamicObject, ListParams, Patch, PatchParams, WatchEvent, WatchParams},
         core::Status,
     },
+    multicluster::{Controller, MultiClusterManager, MultiClusterOptions, providers::ProjectsProvider},
     projects::{self, SUSPEND, TEMPLATE, TEMPLATES},
     server::{ApiServer, User},
     store::{
@@ -261,6 +263,48 @@ async fn clients_discover_and_watch_a_project_through_its_path() {
     runtime.stop().await.unwrap();
 }
 
+/// Milo's internal service discovery: an address for each project, and no path.
+#[tokio::test]
+async fn a_project_is_also_found_by_the_host_that_a_client_means() {
+    let runtime = start().await;
+    create(&runtime, "p").await;
+    ready(&runtime, "p").await;
+    let host = "milo-apiserver.project-p.svc.cluster.local:6443";
+    let client = |by_header: bool, user: User| {
+        let to_host = move |mut request: Request<kube::client::Body>| {
+            if by_header {
+                request.headers_mut().insert("host", host.parse().unwrap());
+            } else {
+                *request.uri_mut() = format!("https://{host}{}", request.uri()).parse::<Uri>().unwrap();
+            }
+            request
+        };
+        kube::Client::new(runtime.server().as_user(user).map_request(to_host), "default")
+    };
+    write(client(true, User::admin()), "by-header").await.unwrap();
+    write(client(false, User::admin()), "by-authority").await.unwrap();
+    assert_eq!(maps(inside(&runtime, "p")).await, ["by-authority", "by-header"]);
+    assert_eq!(maps(runtime.client()).await, [""; 0]);
+    assert_eq!(write(client(true, User::new("nobody", &[])), "x").await.unwrap_err().code, 403);
+    annotate(&runtime, "p", json!({SUSPEND: "true"})).await;
+    until(&projects_of(&runtime), "p", has("Ready", "False", "Suspended")).await;
+    assert_eq!(write(client(true, User::admin()), "x").await.unwrap_err().code, 403);
+    delete(&runtime, "p").await;
+    assert_eq!(write(client(true, User::admin()), "x").await.unwrap_err().code, 404);
+    runtime.stop().await.unwrap();
+
+    // A server without projects has no such hosts.
+    let plain = Runtime::builder().start().await.unwrap();
+    let to_host = move |mut request: Request<kube::client::Body>| {
+        request.headers_mut().insert("host", host.parse().unwrap());
+        request
+    };
+    let client = kube::Client::new(plain.server().as_user(User::admin()).map_request(to_host), "default");
+    write(client, "of-the-host").await.unwrap();
+    assert_eq!(maps(plain.client()).await, ["of-the-host"]);
+    plain.stop().await.unwrap();
+}
+
 #[tokio::test]
 async fn projects_do_not_see_each_other() {
     let runtime = start().await;
@@ -351,6 +395,146 @@ async fn a_suspended_project_keeps_everything_and_answers_nobody() {
     until(&projects_of(&runtime), "p", has("Ready", "False", "Suspended")).await;
     delete(&runtime, "p").await;
     assert_eq!(runtime.server().stored_tenants().await.unwrap(), ["default"]);
+    runtime.stop().await.unwrap();
+}
+
+/// An operator with something outside of the project for each widget: it removes its finalizer when that is released.
+async fn releases(request: k1s::Request, context: Context) -> Result<Action, BoxError> {
+    let widgets = context.cluster().client().kind(Kind::<DynamicObject>::dynamic(widgets()));
+    let Some(widget) = widgets.get_opt(&request).await? else { return Ok(Action::done()) };
+    let mut widget = (*widget).clone();
+    if widget.metadata.deletion_timestamp.is_some() && widget.metadata.finalizers.is_some() {
+        widget.metadata.finalizers = None;
+        widgets.update(&widget).await?;
+    }
+    Ok(Action::done())
+}
+
+fn widgets() -> kube::api::ApiResource {
+    let gvk = kube::core::GroupVersionKind::gvk("example.com", "v1", "Widget");
+    kube::api::ApiResource::from_gvk_with_plural(&gvk, "widgets")
+}
+
+/// An object that waits for somebody to remove its finalizer.
+async fn hold<K>(api: &Api<K>, object: Value)
+where
+    K: Clone + std::fmt::Debug + serde::Serialize + serde::de::DeserializeOwned,
+{
+    api.create(&Default::default(), &serde_json::from_value(object).unwrap()).await.unwrap();
+}
+
+/// A widget of the namespace `team`, and a `ConfigMap` of one that cannot be deleted, both with a finalizer.
+async fn hold_in(client: kube::Client) {
+    let team = serde_json::from_value(json!({"metadata": {"name": "team"}})).unwrap();
+    Api::<Namespace>::all(client.clone()).create(&Default::default(), &team).await.unwrap();
+    let held = json!({"name": "w", "finalizers": ["example.com/released"]});
+    let api = Api::<DynamicObject>::namespaced_with(client.clone(), "team", &widgets());
+    hold(&api, json!({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": held})).await;
+    let held = json!({"name": "m", "finalizers": ["example.com/released"]});
+    hold(&Api::<ConfigMap>::default_namespaced(client), json!({"metadata": held})).await;
+}
+
+async fn begin_to_delete(runtime: &Runtime, name: &str) -> DynamicObject {
+    projects_of(runtime).delete(name, &Default::default()).await.unwrap();
+    let waits = has("ResourceCleanup", "True", "CleanupAwaitingCompletion");
+    until(&projects_of(runtime), name, waits).await.unwrap()
+}
+
+#[tokio::test]
+async fn operators_finish_in_a_project_that_is_deleted() {
+    let runtime = start().await;
+    runtime.apply(&definition("default", &json!({})).to_string()).await.unwrap();
+    create(&runtime, "p").await;
+    ready(&runtime, "p").await;
+    hold_in(inside(&runtime, "p")).await;
+    let project = begin_to_delete(&runtime, "p").await;
+    let left = "Waiting for finalizers: configmaps default/m (example.com/released), namespaces team, \
+        widgets.example.com team/w (example.com/released)";
+    assert_eq!(condition(&project, "ResourceCleanup").2, left);
+    for type_ in ["Ready", "ControlPlaneReady"] {
+        let (status, reason, _) = condition(&project, type_);
+        assert_eq!((&*status, &*reason), ("True", "Deleting"));
+    }
+    let plane = planes_of(&runtime).get("p").await.unwrap();
+    assert_eq!(
+        (&*condition(&plane, "ControlPlaneReady").0, plane.metadata.deletion_timestamp),
+        ("True", None)
+    );
+
+    // It is engaged in a project that is being deleted already.
+    let manager =
+        MultiClusterManager::new(&runtime, ManagerOptions::local(), MultiClusterOptions::new()).unwrap();
+    manager.add_provider(Arc::new(ProjectsProvider::in_process(runtime.tenant_connector())));
+    Controller::managed_by(&manager)
+        .for_(Kind::<DynamicObject>::dynamic(widgets()))
+        .complete(releases)
+        .unwrap();
+    let (stop, own) = (CancellationToken::new(), manager.clone());
+    let (env, token) = (runtime.env().clone(), stop.clone());
+    let running = env.spawn("operator", async move { own.start(token).await });
+    let only_map = |project: Option<&DynamicObject>| {
+        let message = project.map(|project| condition(project, "ResourceCleanup").2).unwrap_or_default();
+        message == "Waiting for finalizers: configmaps default/m (example.com/released)"
+    };
+    until(&projects_of(&runtime), "p", only_map).await;
+    // The last one is removed through the project's path.
+    let released = Patch::Merge(json!({"metadata": {"finalizers": null}}));
+    let maps = Api::<ConfigMap>::default_namespaced(inside(&runtime, "p"));
+    maps.patch("m", &PatchParams::default(), &released).await.unwrap();
+    until(&projects_of(&runtime), "p", |object| object.is_none()).await;
+    assert_eq!(runtime.server().stored_tenants().await.unwrap(), ["default"]);
+    stop.cancel();
+    running.await.unwrap().unwrap();
+    runtime.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_suspended_project_that_is_deleted_lets_operators_finish() {
+    let runtime = start().await;
+    create(&runtime, "p").await;
+    ready(&runtime, "p").await;
+    let held = json!({"name": "m", "finalizers": ["example.com/released"]});
+    hold(&Api::<ConfigMap>::default_namespaced(inside(&runtime, "p")), json!({"metadata": held})).await;
+    annotate(&runtime, "p", json!({SUSPEND: "true"})).await;
+    until(&projects_of(&runtime), "p", has("Ready", "False", "Suspended")).await;
+    let project = begin_to_delete(&runtime, "p").await;
+    assert_eq!(condition(&project, "Ready").1, "Deleting");
+    let released = Patch::Merge(json!({"metadata": {"finalizers": null}}));
+    let maps = Api::<ConfigMap>::default_namespaced(inside(&runtime, "p"));
+    maps.patch("m", &PatchParams::default(), &released).await.unwrap();
+    until(&projects_of(&runtime), "p", |object| object.is_none()).await;
+    runtime.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_project_with_a_finalizer_that_nobody_removes_goes_when_its_time_is_over() {
+    let (env, clock) = Env::simulated(7);
+    let mut options = ProjectsOptions::default();
+    options.cleanup_timeout = Duration::from_secs(60);
+    let runtime = Runtime::builder().env(env.clone()).projects(options).start().await.unwrap();
+    create(&runtime, "p").await;
+    ready(&runtime, "p").await;
+    let held = json!({"name": "m", "finalizers": ["example.com/released"]});
+    hold(&Api::<ConfigMap>::default_namespaced(inside(&runtime, "p")), json!({"metadata": held})).await;
+    begin_to_delete(&runtime, "p").await;
+    let one = WatchParams::default().fields("metadata.name=p");
+    let mut events = projects_of(&runtime).watch(&one, "0").await.unwrap().boxed();
+    clock.advance_and_settle(Duration::from_secs(50)).await;
+    assert_eq!(condition(&projects_of(&runtime).get("p").await.unwrap(), "Ready").1, "Deleting");
+    clock.advance_and_settle(Duration::from_secs(20)).await;
+    until(&projects_of(&runtime), "p", |object| object.is_none()).await;
+    assert_eq!(runtime.server().stored_tenants().await.unwrap(), ["default"]);
+    let mut last = None;
+    while let Some(Ok(event)) = events.next().await {
+        match event {
+            WatchEvent::Added(project) | WatchEvent::Modified(project) => last = Some(project),
+            WatchEvent::Deleted(_) => break,
+            _ => {}
+        }
+    }
+    let left = "Removed with objects that wait for finalizers: configmaps default/m (example.com/released)";
+    let told = condition(&last.unwrap(), "ResourceCleanup");
+    assert_eq!(told, ("True".to_owned(), "CleanupTimedOut".to_owned(), left.to_owned()));
     runtime.stop().await.unwrap();
 }
 

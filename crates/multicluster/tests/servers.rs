@@ -12,7 +12,7 @@ use common::{
     runtime, sources, start, state_of, tenants, until,
 };
 use k1s::{
-    Handler, ManagerOptions, Runtime,
+    Handler, ManagerOptions, ProjectsOptions, Runtime,
     env::Env,
     k8s_openapi::api::{
         authentication::v1::TokenRequest,
@@ -22,12 +22,13 @@ use k1s::{
     kind,
     kube::{
         self, Api,
-        api::{DeleteParams, PostParams},
+        api::{DeleteParams, DynamicObject, Patch, PatchParams, PostParams},
     },
     multicluster::{
         Cluster, ClusterState, Controller, MultiClusterManager, MultiClusterOptions, Provider,
         providers::{KubeconfigFiles, KubeconfigSecrets, ProjectsProvider, TenantsProvider},
     },
+    projects::{self, SUSPEND},
 };
 use k1s_runtime::client::http2;
 use serde_json::json;
@@ -159,6 +160,56 @@ async fn projects_at_internal_addresses_of_one_server_share_a_connection() {
     let provider = Arc::new(ProjectsProvider::internal_at(address, credentials));
     assert_eq!(connections_with(&server, &proxy, &host, provider).await, 1);
     host.stop().await.unwrap();
+    server.stop().await.unwrap();
+}
+
+/// As docs/multicluster.md has an operator beside `k1s serve --projects`: its client is that of the host.
+#[tokio::test]
+async fn projects_of_a_server_are_worked_in_over_one_connection_from_their_creation_until_their_deletion() {
+    let builder = Runtime::builder().projects(ProjectsOptions::default());
+    let server = builder.listen(([127, 0, 0, 1], 0)).start().await.unwrap();
+    let proxy = Proxy::to(server.url().unwrap()).await;
+    let client = client_of(&proxy.kubeconfig(server.kubeconfig().unwrap())).await;
+    let manager =
+        MultiClusterManager::new(client, ManagerOptions::local(), MultiClusterOptions::new()).unwrap();
+    Controller::managed_by(&manager).for_(kind::<ConfigMap>()).complete(copy).unwrap();
+    manager.add_provider(Arc::new(ProjectsProvider::external()));
+    let running = start(&manager);
+    let projects = Api::<DynamicObject>::all_with(server.client(), &projects::project());
+    for name in ["p0", "p1"] {
+        let project = DynamicObject::new(name, &projects::project())
+            .data(json!({"spec": {"ownerRef": {"kind": "Organization", "name": "acme"}}}));
+        projects.create(&PostParams::default(), &project).await.unwrap();
+    }
+    let copied = async |name: &str, count: usize| {
+        let client = server.tenant_client(name).await.unwrap();
+        until(async || (copies(&client).await == expected(count, name)).then_some(())).await;
+    };
+    engaged(&manager, &["p0", "p1"]).await;
+    for name in ["p0", "p1"] {
+        sources(&server.tenant_client(name).await.unwrap(), 1, name).await;
+        copied(name, 1).await;
+    }
+    let suspend = async |value: serde_json::Value| {
+        let patch = Patch::Merge(json!({"metadata": {"annotations": {SUSPEND: value}}}));
+        projects.patch("p0", &PatchParams::default(), &patch).await.unwrap();
+    };
+    suspend("true".into()).await;
+    engaged(&manager, &["p1"]).await;
+    suspend(json!(null)).await;
+    engaged(&manager, &["p0", "p1"]).await;
+    let p0 = server.tenant_client("p0").await.unwrap();
+    maps(p0).create(&PostParams::default(), &map("src-1", "p0")).await.unwrap();
+    copied("p0", 2).await;
+    projects.delete("p0", &DeleteParams::default()).await.unwrap();
+    engaged(&manager, &["p1"]).await;
+    until(async || projects.get_opt("p0").await.unwrap().is_none().then_some(())).await;
+    assert_eq!(server.server().stored_tenants().await.unwrap(), ["default", "p1"]);
+    let p1 = server.tenant_client("p1").await.unwrap();
+    maps(p1).create(&PostParams::default(), &map("src-1", "p1")).await.unwrap();
+    copied("p1", 2).await;
+    assert_eq!(proxy.most(), 1);
+    running.stop().await;
     server.stop().await.unwrap();
 }
 

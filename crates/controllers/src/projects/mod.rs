@@ -10,12 +10,18 @@
 //! - a `ProjectControlPlane` of the same name, owned by the Project;
 //! - in the tenant, the custom resource definitions of the project's templates, as they are in the host.
 //!
+//! When a Project is deleted, what is in its tenant is deleted first, while operators can still reach it: finalizers are
+//! waited for, for a [limited time](ProjectsOptions::cleanup_timeout).
+//!
 //! Every step can be repeated, and the state is only in the store: after a crash the next reconcile goes on from there.
 
+mod cleanup;
 mod reconcile;
 mod status;
 mod template;
 mod tenants;
+
+use std::time::Duration;
 
 use k1s_runtime::{
     Controller, ControllerOptions, Handler, Kind, Manager, ObjectKey, Request,
@@ -64,11 +70,19 @@ pub struct ProjectsOptions {
     pub template: String,
     /// Maximum number of projects that are reconciled at the same time: 8 by default.
     pub max_concurrent_reconciles: usize,
+    /// How long the deletion of a project waits for the finalizers of what is in it: 5 minutes by default. Then the tenant is
+    /// removed, whatever is left.
+    pub cleanup_timeout: Duration,
 }
 
 impl Default for ProjectsOptions {
     fn default() -> ProjectsOptions {
-        ProjectsOptions { host: "default".into(), template: "default".into(), max_concurrent_reconciles: 8 }
+        ProjectsOptions {
+            host: "default".into(),
+            template: "default".into(),
+            max_concurrent_reconciles: 8,
+            cleanup_timeout: Duration::from_secs(300),
+        }
     }
 }
 
@@ -111,7 +125,7 @@ pub(crate) fn add(manager: &Manager, options: &ProjectsOptions) -> Result<(), Bu
         .owns(planes)
         .watches(definitions.with_predicate(changed), affected)
         .with_options(ControllerOptions::concurrent(options.max_concurrent_reconciles))
-        .complete(Projects::new(&client, options.clone()))
+        .complete(Projects::new(&client, manager.event_recorder_for(FIELD_MANAGER), options.clone()))
 }
 
 /// The projects with a template.

@@ -1,23 +1,28 @@
 //! Makes the tenant, the `ProjectControlPlane` and the conditions of one Project what they should be.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{
+    collections::BTreeMap,
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
 
 use k1s_env::Env;
 use k1s_object::names;
 use k1s_runtime::{
     Action, BoxError, Client, Context, Kind, ObjectKey, Reconciler, Request,
-    client::{self, DeleteOptions, KindClient, Patch},
+    client::{self, DeleteOptions, KindClient, Patch, Preconditions},
+    recorder::{EventRecorder, EventType, NewEvent},
     util::{Owner, controller_of, ignore_not_found, set_controller_reference},
 };
 use kube::{
-    ResourceExt as _,
+    Resource as _, ResourceExt as _,
     api::{DynamicObject, ObjectMeta},
 };
 use serde_json::json;
 
 use super::{
-    FINALIZER, INSTALLED, ProjectsOptions, SUSPEND, definition, project, project_control_plane,
-    status::{self, Definitions, Plane},
+    FINALIZER, INSTALLED, ProjectsOptions, SUSPEND, cleanup, definition, project, project_control_plane,
+    status::{self, Cleanup, Definitions, Plane},
     template::{self, Installed},
     tenants::{Phase, Tenant, Tenants},
 };
@@ -28,6 +33,7 @@ const LOOK_AGAIN: Duration = Duration::from_secs(30);
 pub(super) struct Projects {
     env: Env,
     options: ProjectsOptions,
+    events: EventRecorder,
     tenants: Tenants,
     projects: KindClient<DynamicObject>,
     planes: KindClient<DynamicObject>,
@@ -66,10 +72,11 @@ fn is_conflict(error: &BoxError) -> bool {
 }
 
 impl Projects {
-    pub(super) fn new(client: &Client, options: ProjectsOptions) -> Projects {
+    pub(super) fn new(client: &Client, events: EventRecorder, options: ProjectsOptions) -> Projects {
         Projects {
             env: client.env().clone(),
             options,
+            events,
             tenants: Tenants::new(client.kube().clone()),
             projects: client.kind(Kind::dynamic(project())),
             planes: client.kind(Kind::dynamic(project_control_plane())),
@@ -146,23 +153,96 @@ impl Projects {
         if !project.finalizers().iter().any(|one| one == FINALIZER) {
             return Ok(Action::done());
         }
-        let project = self.report(project, &Plane::Terminating, None, false).await?;
         let name = project.name_any();
         let uid = project.uid().unwrap_or_default();
-        if let Some(plane) = self.planes.get_opt(&ObjectKey::cluster(name.as_str())).await?
-            && is_controlled_by(&plane, &uid)
-        {
-            ignore_not_found(self.planes.delete_with(&*plane, DeleteOptions::exactly(&*plane)).await)?;
+        let control_plane = self.planes.get_opt(&ObjectKey::cluster(name.as_str())).await?;
+        let control_plane = control_plane.filter(|plane| is_controlled_by(plane, &uid));
+        let tenant = self.find(&name).await?.filter(|tenant| tenant.is_of(&uid));
+        // One that is being removed already may have lost a part of its content.
+        let usable = tenant.as_ref().is_some_and(|tenant| tenant.phase() == Phase::Active)
+            && !status::is_for(project, "Terminating");
+        let mut project = project.clone();
+        let mut outcome = None;
+        if usable {
+            let (emptied, cleanup) = self.empty(&project, control_plane.as_deref()).await?;
+            project = emptied;
+            match cleanup {
+                Cleanup::Started | Cleanup::Waiting(_) => {
+                    return Ok(Action::requeue_after(cleanup::interval(self.emptied_for(&project))));
+                }
+                cleanup @ (Cleanup::TimedOut(_) | Cleanup::Complete) => outcome = Some(cleanup.condition()),
+            }
         }
-        if let Some(tenant) = self.find(&name).await?
-            && tenant.is_of(&uid)
-        {
+        let mut conditions = status::of_project(&Plane::Terminating, None, false);
+        conditions.extend(outcome);
+        let project = status::report(&self.projects, &project, conditions, self.env.wall()).await?;
+        if let Some(plane) = control_plane {
+            // Its status has changed since it was read.
+            let preconditions = Some(Preconditions { uid: plane.uid(), resource_version: None });
+            let options = DeleteOptions { preconditions, ..DeleteOptions::default() };
+            ignore_not_found(self.planes.delete_with(&*plane, options).await)?;
+        }
+        if let Some(tenant) = tenant {
             self.tenants.delete(&name, &tenant).await?;
         }
         let mut finalizers = project.metadata.finalizers.clone().unwrap_or_default();
         finalizers.retain(|one| one != FINALIZER);
         self.set_finalizers(&project, &finalizers).await?;
         Ok(Action::done())
+    }
+
+    /// Deletes what is in a project's control plane, which can be used meanwhile, also if the project was suspended: operators
+    /// have to remove their finalizers. Returns the project as it is then stored.
+    async fn empty(
+        &self,
+        project: &DynamicObject,
+        control_plane: Option<&DynamicObject>,
+    ) -> Result<(DynamicObject, Cleanup), BoxError> {
+        if let Some(plane) = control_plane {
+            self.report_plane(plane, &Plane::Deleting).await?;
+        }
+        let used = status::is_ready(project) || status::is_for(project, "Suspended");
+        let conditions = |cleanup: &Cleanup, project: &DynamicObject| {
+            let used = used || status::is_ready(project);
+            let mut all = status::of_project(&Plane::Deleting, None, used);
+            all.push(cleanup.condition());
+            all
+        };
+        let mut project = project.clone();
+        if status::cleanup_began(&project).is_none() {
+            let all = conditions(&Cleanup::Started, &project);
+            project = status::report(&self.projects, &project, all, self.env.wall()).await?;
+        }
+        let is_over = self.emptied_for(&project) >= self.options.cleanup_timeout;
+        let left = match cleanup::clear(&self.tenants, &project.name_any()).await {
+            Ok(left) if left.is_empty() => return Ok((project, Cleanup::Complete)),
+            Ok(left) => left.to_string(),
+            Err(error) if is_over => format!("they cannot all be deleted: {error}"),
+            Err(error) => return Err(error.into()),
+        };
+        if is_over {
+            tracing::warn!(project = %project.name_any(), left, "removed with objects that wait for finalizers");
+            let about = project.object_ref(self.projects.kind().resource());
+            let cleanup = Cleanup::TimedOut(left);
+            let condition = cleanup.condition();
+            self.events.publish(NewEvent::regarding(
+                about,
+                EventType::Warning,
+                condition.reason,
+                condition.message,
+            ));
+            return Ok((project, cleanup));
+        }
+        let cleanup = Cleanup::Waiting(left);
+        let all = conditions(&cleanup, &project);
+        let project = status::report(&self.projects, &project, all, self.env.wall()).await?;
+        Ok((project, cleanup))
+    }
+
+    /// Since when what is in a project is being deleted.
+    fn emptied_for(&self, project: &DynamicObject) -> Duration {
+        let began = status::cleanup_began(project).unwrap_or(SystemTime::UNIX_EPOCH);
+        self.env.wall().duration_since(began).unwrap_or_default()
     }
 
     /// The tenant of a project, created if needed.

@@ -5,7 +5,7 @@ use std::time::SystemTime;
 use k1s_runtime::{
     BoxError,
     client::{KindClient, Patch},
-    util::{NewCondition, is_status_condition_true, set_status_condition},
+    util::{NewCondition, find_status_condition, is_status_condition_true, set_status_condition},
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::api::DynamicObject;
@@ -25,6 +25,9 @@ pub(super) const RESOURCE_CLEANUP: &str = "ResourceCleanup";
 pub(super) enum Plane {
     Ready,
     Suspended,
+    /// The project is deleted, and what is in it is being deleted: its operators have to work.
+    Deleting,
+    /// The tenant is removed.
     Terminating,
     /// The project's name cannot be that of a tenant.
     InvalidName(String),
@@ -40,6 +43,9 @@ impl Plane {
         match self {
             Plane::Ready => (true, "Ready", "The control plane can be used".to_owned()),
             Plane::Suspended => (false, "Suspended", "the project is suspended".to_owned()),
+            Plane::Deleting => {
+                (true, "Deleting", "the project is being deleted; what is in it may be cleaned up".to_owned())
+            }
             Plane::Terminating => (false, "Terminating", "the project is being deleted".to_owned()),
             Plane::InvalidName(why) => (false, "InvalidName", why.clone()),
             Plane::NameConflict(why) => (false, "ProjectNameConflict", why.clone()),
@@ -51,6 +57,50 @@ impl Plane {
         let (status, reason, message) = self.told();
         NewCondition::new(CONTROL_PLANE_READY, status, reason).message(message)
     }
+}
+
+/// How far the deletion of what is in a project has come.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Cleanup {
+    Started,
+    /// These objects wait for finalizers.
+    Waiting(String),
+    /// These objects were still there when the time was over.
+    TimedOut(String),
+    Complete,
+}
+
+impl Cleanup {
+    pub(super) fn condition(&self) -> NewCondition {
+        let (status, reason, message) = match self {
+            Cleanup::Started => {
+                (true, "CleanupStarted", "Everything in the project is being deleted".to_owned())
+            }
+            Cleanup::Waiting(left) => {
+                (true, "CleanupAwaitingCompletion", format!("Waiting for finalizers: {left}"))
+            }
+            Cleanup::TimedOut(left) => {
+                (true, "CleanupTimedOut", format!("Removed with objects that wait for finalizers: {left}"))
+            }
+            Cleanup::Complete => {
+                (false, "CleanupComplete", "Everything in the project has been deleted".to_owned())
+            }
+        };
+        NewCondition::new(RESOURCE_CLEANUP, status, reason).message(message)
+    }
+}
+
+/// When the cleanup of a project began, in seconds.
+pub(super) fn cleanup_began(project: &DynamicObject) -> Option<SystemTime> {
+    let conditions = conditions(project);
+    let began = find_status_condition(&conditions, RESOURCE_CLEANUP).filter(|one| one.status == "True")?;
+    Some(began.last_transition_time.0.into())
+}
+
+/// Whether the control plane of a project is reported with a reason.
+pub(super) fn is_for(project: &DynamicObject, reason: &str) -> bool {
+    let conditions = conditions(project);
+    find_status_condition(&conditions, CONTROL_PLANE_READY).is_some_and(|one| one.reason == reason)
 }
 
 /// The state of the definitions in a project's control plane.
@@ -86,7 +136,12 @@ pub(super) fn of_project(
     let ready =
         |status: bool, reason: &str, message: &str| NewCondition::new(READY, status, reason).message(message);
     let (usable, reason, message) = plane.told();
+    // One that was never ready does not become so by its deletion.
+    if *plane == Plane::Deleting && !was_ready {
+        return vec![plane.condition()];
+    }
     let ready = match definitions {
+        _ if *plane == Plane::Deleting => ready(true, reason, &message),
         _ if !usable => ready(false, reason, &message),
         Some(Definitions::Refused(why)) if !was_ready => ready(false, "DefinitionsRefused", &why.join("; ")),
         Some(Definitions::Installing) if !was_ready => {
@@ -96,10 +151,6 @@ pub(super) fn of_project(
     };
     let mut conditions = vec![ready, plane.condition()];
     conditions.extend(definitions.map(Definitions::condition));
-    if *plane == Plane::Terminating {
-        let cleanup = NewCondition::new(RESOURCE_CLEANUP, true, "CleanupStarted");
-        conditions.push(cleanup.message("Everything in the project is being deleted"));
-    }
     conditions
 }
 
@@ -162,5 +213,6 @@ mod tests {
         assert_eq!(ready(&Plane::Ready, &refused, true), is("True", "Ready"));
         assert_eq!(ready(&Plane::Ready, &Definitions::Installing, true), is("True", "Ready"));
         assert_eq!(ready(&Plane::Suspended, &Definitions::Installed(1), true), is("False", "Suspended"));
+        assert_eq!(ready(&Plane::Deleting, &Definitions::Installed(1), true), is("True", "Deleting"));
     }
 }

@@ -14,7 +14,7 @@ use crate::{
     identity::{Peer, User},
     projects::{self, Entrance},
     registry::{Absent, check_name},
-    request::{Path, RequestInfo, Verb},
+    request::{self, Path, RequestInfo, Verb},
     server::ApiServer,
     tenant::{self, Tenant},
     tenants,
@@ -98,7 +98,16 @@ pub(super) fn projects_of(server: &ApiServer) -> Option<&str> {
     (options.projects && server.bound_tenant().is_none_or(|bound| bound.name == host)).then_some(host)
 }
 
-/// [`enter`] for the control plane of a project, by its path.
+/// The project that a client means by the server's name: in `:authority`, or in the header `Host`.
+pub(super) fn project_of_host(parts: &http::request::Parts) -> Option<String> {
+    let host = match parts.uri.authority() {
+        Some(authority) => authority.as_str(),
+        None => parts.headers.get(http::header::HOST)?.to_str().ok()?,
+    };
+    request::project_of_host(host).map(str::to_owned)
+}
+
+/// [`enter`] for the control plane of a project, by its path or host.
 pub(super) async fn enter_project(
     server: &ApiServer,
     name: &str,

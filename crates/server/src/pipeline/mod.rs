@@ -89,7 +89,8 @@ async fn route(
     // Resolve: tenant, path, verb.
     let path = request::decode_path(parts.uri.path())?;
     let (query, longest) = (parts.uri.query(), shared.options.max_selector_bytes);
-    let info = RequestInfo::resolve(&parts.method, &path, query, longest, enter::projects_of(server));
+    let (projects_of, of_host) = (enter::projects_of(server), enter::project_of_host(&parts));
+    let info = RequestInfo::resolve(&parts.method, &path, query, longest, projects_of, of_host.as_deref());
     around::label_request(&mut notes.labels, &info, &shared.catalog);
     let managed = enter::managed_tenant(server, &info);
     // A handle that is bound to a tenant has not come in by its name.

@@ -11,9 +11,10 @@ use super::{
 /// The attributes of a request, derived from its method, its decoded path and its query alone.
 #[derive(Debug)]
 pub(crate) struct RequestInfo<'a> {
-    /// The tenant of a path `/clusters/{tenant}/…`, or the project of a path `…/projects/{project}/control-plane/…`.
+    /// The tenant of a path `/clusters/{tenant}/…`, or the project of a path `…/projects/{project}/control-plane/…` or of the
+    /// request's host.
     pub(crate) tenant: Option<&'a str>,
-    /// Whether the path is a project's.
+    /// Whether the path, or the host, is a project's.
     pub(crate) is_project: bool,
     /// The path within the tenant, decoded.
     pub(crate) path: &'a str,
@@ -30,17 +31,22 @@ impl<'a> RequestInfo<'a> {
     /// `max_selector_bytes`: a longer field selector is not parsed here, because the sender is not authenticated yet. It
     /// is rejected later.
     ///
-    /// `projects_of`: the tenant whose projects have control planes, if any.
+    /// `projects_of`: the tenant whose projects have control planes, if any. `of_host`: the project that the name
+    /// of the server means.
     pub(crate) fn resolve(
         method: &Method,
         path: &'a str,
         query: Option<&str>,
         max_selector_bytes: usize,
         projects_of: Option<&str>,
+        of_host: Option<&'a str>,
     ) -> RequestInfo<'a> {
+        let of_host = of_host.filter(|_| projects_of.is_some()).map(|name| (name, path));
         let (mut tenant, mut path) = split_tenant(path);
-        let project = projects_of.filter(|host| tenant.is_none_or(|tenant| tenant == *host));
-        let project = project.and_then(|_| split_project(path));
+        let project = of_host.or_else(|| {
+            projects_of.filter(|host| tenant.is_none_or(|tenant| tenant == *host))?;
+            split_project(path)
+        });
         if let Some((name, rest)) = project {
             (tenant, path) = (Some(name), rest);
         }
@@ -100,7 +106,7 @@ mod tests {
     #[test]
     fn verbs() {
         let verb = |method: Method, path: &str, query: &str| {
-            RequestInfo::resolve(&method, path, Some(query), 1 << 10, None).verb
+            RequestInfo::resolve(&method, path, Some(query), 1 << 10, None, None).verb
         };
         assert_eq!(verb(Method::GET, "/api/v1/pods", ""), Verb::List);
         assert_eq!(verb(Method::GET, "/api/v1/pods", "watch=maybe"), Verb::Watch);
@@ -113,7 +119,7 @@ mod tests {
     fn projects_have_control_planes_in_their_host_alone() {
         let project = "/apis/resourcemanager.miloapis.com/v1alpha1/projects/p/control-plane/api/v1/pods";
         let resolve = |path: &str, host| {
-            let info = RequestInfo::resolve(&Method::GET, path, None, 1 << 10, host);
+            let info = RequestInfo::resolve(&Method::GET, path, None, 1 << 10, host, None);
             (info.tenant.map(str::to_owned), info.is_project, info.path.to_owned())
         };
         let pods = || "/api/v1/pods".to_owned();
@@ -125,5 +131,18 @@ mod tests {
         assert_eq!(resolve("/clusters/p/api/v1/pods", Some("host")), (Some("p".into()), false, pods()));
         assert!(!resolve(&format!("/clusters/q{project}"), Some("host")).1);
         assert_eq!(resolve(project, None), (None, false, project.to_owned()));
+    }
+
+    #[test]
+    fn everything_below_a_projects_host_is_within_the_project() {
+        let resolve = |path: &'static str, projects_of| {
+            let info = RequestInfo::resolve(&Method::GET, path, None, 1 << 10, projects_of, Some("p"));
+            (info.tenant, info.is_project, info.path)
+        };
+        let other = "/apis/resourcemanager.miloapis.com/v1alpha1/projects/q/control-plane/api/v1/pods";
+        for path in ["/api/v1/pods", "/clusters/q/api/v1/pods", other] {
+            assert_eq!(resolve(path, Some("host")), (Some("p"), true, path));
+        }
+        assert_eq!(resolve("/api/v1/pods", None), (None, false, "/api/v1/pods"));
     }
 }

@@ -6,6 +6,6 @@ mod query;
 mod verb;
 
 pub(crate) use info::RequestInfo;
-pub(crate) use path::{Path, ResourcePath, decode_path, escape_path, unescape};
+pub(crate) use path::{Path, ResourcePath, decode_path, escape_path, project_of_host, unescape};
 pub(crate) use query::Query;
 pub(crate) use verb::Verb;

@@ -64,6 +64,14 @@ pub(super) fn split_project(path: &str) -> Option<(&str, &str)> {
     }
 }
 
+/// `milo-apiserver.project-{name}.svc.cluster.local`, with or without a port: the project that an operator means which uses
+/// Milo's internal service discovery. It sends no path.
+pub(crate) fn project_of_host(host: &str) -> Option<&str> {
+    let host = host.rsplit_once(':').map_or(host, |(host, _)| host);
+    let name = host.strip_prefix("milo-apiserver.project-")?.strip_suffix(".svc.cluster.local")?;
+    (!name.is_empty() && !name.contains('.')).then_some(name)
+}
+
 /// Parses a decoded path within a tenant.
 pub(super) fn parse_path(path: &str) -> Path {
     let trimmed = path.strip_suffix('/').unwrap_or(path);
@@ -191,6 +199,24 @@ mod tests {
         }
         assert_eq!(split_project("/apis/other.example.com/v1alpha1/projects/a/control-plane/api"), None);
         assert_eq!(split_project("/apis/resourcemanager.miloapis.com/v1/projects/a/control-plane/api"), None);
+    }
+
+    #[test]
+    fn a_host_of_milos_service_discovery_names_the_project() {
+        let cases = [
+            ("milo-apiserver.project-a.svc.cluster.local:6443", Some("a")),
+            ("milo-apiserver.project-a-b.svc.cluster.local", Some("a-b")),
+            ("milo-apiserver.project-a.b.svc.cluster.local", None),
+            ("milo-apiserver.project-.svc.cluster.local", None),
+            ("milo-apiserver.project-a.svc.example.com", None),
+            ("x.milo-apiserver.project-a.svc.cluster.local", None),
+            ("127.0.0.1:6443", None),
+            ("[::1]:6443", None),
+            ("", None),
+        ];
+        for (host, expected) in cases {
+            assert_eq!(project_of_host(host), expected, "{host}");
+        }
     }
 
     #[test]
