@@ -1,4 +1,4 @@
-//! Two controllers over the projects of one process, while projects are added, suspended and removed.
+//! Two controllers over the projects of one process, while projects are added, broken, suspended and removed.
 //!
 //! ```console
 //! cargo run -p k1s-example-fleet
@@ -14,15 +14,19 @@ mod templates;
 
 use std::{process::ExitCode, sync::Arc, time::Duration};
 
+use futures_util::StreamExt as _;
 use k1s::{
     BoxError, CancellationToken, IdleOptions, ManagerOptions, ProjectsOptions, Runtime,
     multicluster::{MultiClusterManager, MultiClusterOptions, providers::ProjectsProvider},
     projects,
 };
-use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
+use k8s_openapi::{
+    api::core::v1::{ConfigMap, Namespace},
+    apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
+};
 use kube::{
     Api, ResourceExt as _,
-    api::{DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams},
+    api::{DeleteParams, DynamicObject, ListParams, ObjectMeta, Patch, PatchParams, PostParams, WatchParams},
 };
 use serde_json::{Value, json};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
@@ -83,7 +87,7 @@ impl Story<'_> {
     async fn tell(&mut self) -> Result<(), BoxError> {
         let maps: Api<ConfigMap> = Api::default_namespaced(self.runtime.client());
 
-        self.add_project("red", json!({templates::SET: "base"})).await?;
+        self.add_project("red", json!({"labels": {templates::SET: "base"}})).await?;
         self.add_project("blue", json!({})).await?;
         self.now("Projects red and blue are created").await?;
 
@@ -97,6 +101,25 @@ impl Story<'_> {
         let drift = Patch::Merge(json!({"data": {"text": "something else"}}));
         inside.patch("banner", &PatchParams::default(), &drift).await?;
         self.now("Somebody changes the copy in blue").await?;
+
+        // Both are of one kind: the second one is refused.
+        for name in ["gadgets", "widgets"] {
+            self.definitions().create(&PostParams::default(), &definition(name)?).await?;
+        }
+        self.add_project("green", json!({"annotations": {projects::TEMPLATES: "goods"}})).await?;
+        self.until("green", |project| {
+            ready(project).is_some_and(|(_, reason, _)| reason == "DefinitionsRefused")
+        })
+        .await?;
+        self.now("green is created, and broken: one of its definitions is refused").await?;
+
+        self.definitions().delete("widgets.example.com", &DeleteParams::default()).await?;
+        self.until("green", |project| ready(project).is_some_and(|(is, ..)| is)).await?;
+        self.now("That definition is withdrawn").await?;
+
+        self.projects().delete("green", &DeleteParams::default()).await?;
+        self.until("green", |project| project.is_none()).await?;
+        self.now("green is deleted").await?;
 
         self.change_project("blue", json!({"annotations": {projects::SUSPEND: "true"}})).await?;
         self.now("blue is suspended").await?;
@@ -134,6 +157,11 @@ impl Story<'_> {
         let clusters = self.manager.clusters();
         let clusters = clusters.iter().map(|cluster| format!("{} {}", cluster.name, cluster.state));
         println!("  = clusters: {}", clusters.collect::<Vec<_>>().join(", "));
+        for project in self.projects().list(&ListParams::default()).await? {
+            if let Some((false, reason, message)) = ready(Some(&project)) {
+                println!("  = project {} is not ready: {reason}: {message}", project.name_any());
+            }
+        }
         let maps: Api<ConfigMap> = Api::default_namespaced(self.runtime.client());
         for template in maps.list(&ListParams::default().labels(templates::SET)).await? {
             let copies: Vec<&str> = templates::holders(&template).collect();
@@ -146,10 +174,28 @@ impl Story<'_> {
         Api::all_with(self.runtime.client(), &projects::project())
     }
 
-    async fn add_project(&self, name: &str, labels: Value) -> Result<(), BoxError> {
+    fn definitions(&self) -> Api<CustomResourceDefinition> {
+        Api::all(self.runtime.client())
+    }
+
+    /// Waits until a project is as wanted; `None` if there is none.
+    async fn until(&self, name: &str, is: impl Fn(Option<&DynamicObject>) -> bool) -> Result<(), BoxError> {
+        let (all, one) = (self.projects(), format!("metadata.name={name}"));
+        loop {
+            let list = all.list(&ListParams::default().fields(&one)).await?;
+            if is(list.items.first()) {
+                return Ok(());
+            }
+            let version = list.metadata.resource_version.unwrap_or_default();
+            let changes = all.watch(&WatchParams::default().fields(&one), &version).await?;
+            changes.boxed().next().await.transpose()?;
+        }
+    }
+
+    async fn add_project(&self, name: &str, metadata: Value) -> Result<(), BoxError> {
         let mut project = DynamicObject::new(name, &projects::project())
             .data(json!({"spec": {"ownerRef": {"kind": "Organization", "name": "acme"}}}));
-        project.metadata.labels = Some(serde_json::from_value(labels)?);
+        project.metadata = ObjectMeta { name: Some(name.to_owned()), ..serde_json::from_value(metadata)? };
         self.projects().create(&PostParams::default(), &project).await?;
         Ok(())
     }
@@ -169,4 +215,27 @@ impl Story<'_> {
         self.runtime.apply(&template.to_string()).await?;
         Ok(())
     }
+}
+
+/// Whether a project is ready, and why it is or is not; `None` if that is not known yet.
+fn ready(project: Option<&DynamicObject>) -> Option<(bool, String, String)> {
+    let conditions = project?.data["status"]["conditions"].as_array()?;
+    let ready = conditions.iter().find(|one| one["type"] == "Ready")?;
+    let text = |field: &str| ready[field].as_str().unwrap_or_default().to_owned();
+    Some((ready["status"] == "True", text("reason"), text("message")))
+}
+
+/// A definition of the template `goods`. All of them are of the kind `Good`.
+fn definition(plural: &str) -> Result<CustomResourceDefinition, BoxError> {
+    let schema = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+    let version =
+        json!({"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": schema}});
+    Ok(serde_json::from_value(json!({
+        "metadata": {"name": format!("{plural}.example.com"), "labels": {projects::TEMPLATE: "goods"}},
+        "spec": {
+            "group": "example.com", "scope": "Namespaced",
+            "names": {"kind": "Good", "plural": plural},
+            "versions": [version],
+        },
+    }))?)
 }

@@ -21,19 +21,34 @@ Somebody changes the copy in blue.
   blue: copy of banner updated
   = clusters: blue ready, red ready
   = template banner: copies in [red, blue]
+green is created, and broken: one of its definitions is refused.
+  green: quota of namespace default created
+  = clusters: blue ready, green ready, red ready
+  = project green is not ready: DefinitionsRefused: widgets.example.com: \"GoodList\" is already in use
+  = template banner: copies in [red, blue]
+That definition is withdrawn.
+  = clusters: blue ready, green ready, red ready
+  = template banner: copies in [red, blue]
+green is deleted.
+  = clusters: blue ready, red ready
+  = template banner: copies in [red, blue]
 blue is suspended.
   = clusters: red ready
+  = project blue is not ready: Suspended: the project is suspended
   = template banner: copies in [red, blue]
 A namespace is created in red: the work there goes on.
   red: quota of namespace shop created
   = clusters: red ready
+  = project blue is not ready: Suspended: the project is suspended
   = template banner: copies in [red, blue]
 red does not select the template any more.
   red: copy of banner deleted
   = clusters: red ready
+  = project blue is not ready: Suspended: the project is suspended
   = template banner: copies in [blue]
 The template is deleted; it waits for blue.
   = clusters: red ready
+  = project blue is not ready: Suspended: the project is suspended
   = template banner: copies in [blue]
 blue is back.
   blue: copy of banner deleted
