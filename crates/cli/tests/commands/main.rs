@@ -587,34 +587,53 @@ fn many_commands_share_a_folder() {
     }
 }
 
+/// A line for each object is longer than a quarter of a kilobyte: the output does not fit a pipe, so a command whose output is not read
+/// any more waits, and cannot end before it is killed.
 #[test]
 fn what_was_printed_before_a_kill_is_there() {
+    const OBJECTS: usize = 1000;
     let here = Here::folder();
+    let name = |index: usize| format!("c{index:04}-{}", "x".repeat(240));
     let object =
-        |index: usize| format!("---\napiVersion: v1\nkind: ConfigMap\nmetadata: {{name: c{index:04}}}\n");
-    here.write("many.yaml", &(0..1000).map(object).collect::<String>());
-    let mut child = here.command(&["apply", "-f", "many.yaml"]).stdout(Stdio::piped()).spawn().unwrap();
-    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    let mut done: Vec<String> = lines.by_ref().take(200).map(Result::unwrap).collect();
-    child.kill().unwrap();
-    done.extend(lines.map_while(Result::ok));
-    child.wait().unwrap();
-    assert!(done.len() < 1000, "it was too fast to be killed");
-    let there = here.ok(&["get", "cm", "-o", "name"]);
-    let there: std::collections::BTreeSet<&str> = there.lines().collect();
-    for line in &done {
-        let name = line.strip_suffix(" created").unwrap_or_else(|| panic!("{line:?}"));
-        assert!(there.contains(name), "{name} was printed, and is not there");
+        |index: usize| format!("---\napiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {}}}\n", name(index));
+    here.write("many.yaml", &(0..OBJECTS).map(object).collect::<String>());
+    let kept = || -> std::collections::BTreeSet<String> {
+        here.ok(&["get", "cm", "-o", "name"]).lines().map(str::to_owned).collect()
+    };
+    let mut before = 0;
+    for kill_after in [1, 50, 300, 600] {
+        let mut child = here.command(&["apply", "-f", "many.yaml"]).stdout(Stdio::piped()).spawn().unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let mut done: Vec<String> = lines.by_ref().take(kill_after).map(Result::unwrap).collect();
+        child.kill().unwrap();
+        assert_eq!(done.len(), kill_after);
+        // What was printed until the kill. The last line may be half of one.
+        let rest: Vec<String> = lines.map_while(Result::ok).collect();
+        done.extend(
+            rest.into_iter().filter(|line| line.ends_with(" created") || line.ends_with(" unchanged")),
+        );
+        assert!(!child.wait().unwrap().success(), "it ended before it was killed");
+        assert!(done.len() < OBJECTS, "{} lines fit into a pipe", done.len());
+        let there = kept();
+        for (index, line) in done.iter().enumerate() {
+            let (printed, done) = line.split_once(' ').unwrap();
+            assert_eq!(printed, format!("configmap/{}", name(index)));
+            assert!(there.contains(printed), "{line}, and is not there");
+            // What an earlier apply has printed is not done again.
+            assert!(index >= before || done == "unchanged", "{line}");
+        }
+        before = before.max(done.len());
     }
     // The next apply finishes the work.
     let rest = here.ok(&["apply", "-f", "many.yaml"]);
-    assert_eq!(rest.lines().count(), 1000);
+    assert_eq!(rest.lines().count(), OBJECTS);
+    assert!(rest.lines().take(before).all(|line| line.ends_with(" unchanged")), "{rest}");
     assert_eq!(
-        here.ok(&["get", "cm", "-o", "name", "-l", "!x"])
-            .lines()
-            .filter(|line| line.starts_with("configmap/c"))
+        kept()
+            .iter()
+            .filter(|line| line.starts_with("configmap/c0") || line.starts_with("configmap/c1"))
             .count(),
-        1000
+        OBJECTS
     );
 }
 
