@@ -1,4 +1,5 @@
-//! The command line on a data folder: from the start of the process to its end, beside a process that opens nothing.
+//! The command line on a data folder: from the start of the process to its end, beside a process that only reads the bytes of the folder, and
+//! `k1s` when it opens nothing.
 
 use std::{
     fmt::Write as _,
@@ -51,21 +52,32 @@ pub(crate) async fn run(options: Options) -> Result<(), Failure> {
     time(&program, folder.path(), &["apply", "-f", "objects.yaml", "--data-dir", "db"]).await?;
 
     let rows: [(&str, &[&str], Option<f64>); 4] = [
-        ("folder.get", &["get", "configmap", "c1", "--data-dir", "db"], Some(30.0)),
-        ("folder.get-all", &["get", "configmaps", "--data-dir", "db"], None),
-        ("folder.patch", &["label", "configmap", "c1", "a=b", "--overwrite", "--data-dir", "db"], None),
+        ("get", &["get", "configmap", "c1", "--data-dir", "db"], Some(30.0)),
+        ("get-all", &["get", "configmaps", "--data-dir", "db"], None),
+        ("patch", &["label", "configmap", "c1", "a=b", "--overwrite", "--data-dir", "db"], None),
         // What any command takes: the program is loaded, and prints a line.
-        ("floor.get", &["version", "--client"], None),
+        ("version", &["version", "--client"], None),
     ];
+    // Nothing that reads the folder takes less.
+    let (reader, read) = (Path::new("sh"), ["-c", "exec cat db/store/log/* db/store/checkpoint"]);
     let mut measurements = Vec::new();
     for (name, command, expected) in rows {
         report::progress(&format!("{name}: {} runs", options.runs));
-        let mut times = Vec::new();
+        let (mut times, mut floor) = (Vec::new(), Vec::new());
         for _ in 0..options.runs {
             times.push(time(&program, folder.path(), command).await?);
+            if name != "version" {
+                floor.push(time(reader, folder.path(), &read).await?);
+            }
         }
-        let value = report::quantile(&mut times, 0.5);
-        measurements.push(Measurement { expected, ..Measurement::new(name, value, Unit::Milliseconds) });
+        for (subject, mut times, expected) in [("folder", times, expected), ("floor", floor, None)] {
+            for (part, quantile) in [("p50", 0.5), ("p95", 0.95)].into_iter().filter(|_| !times.is_empty()) {
+                let value = report::quantile(&mut times, quantile);
+                let name = format!("{subject}.{name}.{part}");
+                measurements
+                    .push(Measurement { expected, ..Measurement::new(name, value, Unit::Milliseconds) });
+            }
+        }
     }
     report::show(&measurements, Beside { peer: "", floors: &[("folder", "floor")] }, options.json);
     Ok(())
@@ -79,7 +91,7 @@ async fn time(program: &Path, folder: &Path, arguments: &[&str]) -> Result<f64, 
     command.args(arguments).current_dir(folder).env("HOME", folder).env_remove("KUBECONFIG");
     let status = command.stdin(Stdio::null()).stdout(Stdio::null()).status().await?;
     if !status.success() {
-        return Err(Failure(format!("k1s {} failed", arguments.join(" "))));
+        return Err(Failure(format!("{} {} failed", program.display(), arguments.join(" "))));
     }
     Ok((env.now() - begun).as_secs_f64() * 1000.0)
 }

@@ -95,6 +95,62 @@ fn the_demo_rolls_an_application_out_and_stops_at_ctrl_c() {
     assert_eq!(String::from_utf8_lossy(&ended.stderr), "");
 }
 
+/// The body of an answer of the demo's HTTP door, with its status line.
+fn get(url: &str, path: &str) -> String {
+    let address =
+        url.strip_prefix("http://localhost:").unwrap().parse().map(|port: u16| ("127.0.0.1", port)).unwrap();
+    let mut stream = TcpStream::connect(address).unwrap();
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost:{}\r\nConnection: close\r\n\r\n", address.1)
+        .unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}
+
+#[test]
+fn the_demo_keeps_as_many_changes_as_it_is_told() {
+    for limit in [0, 2] {
+        let folder = tempfile::tempdir().unwrap();
+        let limit_text = limit.to_string();
+        let arguments =
+            ["demo", "--port", "0", "--http-port", "0", "--step-ms", "1", "--event-limit", &limit_text];
+        let mut demo = Running::start(folder.path(), &arguments);
+        let url = demo.read_until("over HTTP").split_whitespace().nth(2).unwrap().to_owned();
+        // Many changes later.
+        demo.read_until("Running    ■■■ 3/3");
+        let answer = get(&url, "/events");
+        if limit == 0 {
+            assert!(answer.starts_with("HTTP/1.1 404") && answer.contains("--event-limit is 0"), "{answer}");
+        } else {
+            assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+            assert_eq!(answer.matches("\"changed\":").count(), limit, "{answer}");
+        }
+        demo.end(Signal::INT);
+    }
+}
+
+#[test]
+fn completion_is_for_five_shells() {
+    let folder = tempfile::tempdir().unwrap();
+    for (shell, begins) in [
+        ("bash", "complete -F _k1s"),
+        ("elvish", "set edit:completion:arg-completer[k1s]"),
+        ("fish", "complete -c k1s "),
+        ("powershell", "Register-ArgumentCompleter -Native -CommandName 'k1s'"),
+        ("zsh", "#compdef k1s"),
+    ] {
+        let output = k1s(folder.path(), &["completion", shell]).output().unwrap();
+        let script = String::from_utf8(output.stdout).unwrap();
+        assert!(output.status.success(), "{shell}");
+        for text in [begins, "api-resources", "sort-by", "repair"] {
+            assert!(script.contains(text), "{shell}: no {text:?} in\n{script}");
+        }
+    }
+    let refused = k1s(folder.path(), &["completion", "tcsh"]).output().unwrap();
+    let why = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(!refused.status.success() && why.contains("bash, elvish, fish, powershell, zsh"), "{why}");
+}
+
 #[test]
 fn serve_prints_its_address_and_stops_at_sigterm() {
     let folder = tempfile::tempdir().unwrap();

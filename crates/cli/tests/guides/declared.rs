@@ -1,6 +1,6 @@
 //! Every example of the README and of docs/ has a test: a new one without fails here.
 
-use std::{collections::BTreeSet, fs, path::Path};
+use std::{collections::BTreeSet, fs, path::Path, process::Command};
 
 use crate::{
     player::{Shell, steps},
@@ -282,4 +282,18 @@ fn drawings_are_of_what_is_there() {
     for name in files {
         assert!(folder.path().join("data").join(&name).exists(), "a data folder has no {name}");
     }
+}
+
+#[test]
+fn the_kinds_of_create_are_listed() {
+    let output = Command::new(env!("CARGO_BIN_EXE_k1s")).args(["create", "--help"]).output().unwrap();
+    let help = String::from_utf8(output.stdout).unwrap();
+    let (_, commands) = help.split_once("Commands:\n").unwrap();
+    let commands = commands.lines().map_while(|line| line.split_whitespace().next());
+    let known: BTreeSet<String> = commands.filter(|name| *name != "help").map(str::to_owned).collect();
+    let page = read("docs/command-line.md");
+    let rows = page.lines().filter_map(|line| line.strip_prefix("| `create "));
+    let listed: BTreeSet<String> =
+        rows.map(|row| row.split([' ', '`']).next().unwrap_or_default().to_owned()).collect();
+    assert_eq!(listed, known);
 }
