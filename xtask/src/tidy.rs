@@ -54,7 +54,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("k1s-example-quickstart", &["k1s"]),
     ("k1s-example-webhook", &["k1s"]),
     // `k1s demo` is an example with a control plane.
-    ("k1s-cli", &["k1s", "k1s-example-application", "k1s-object"]),
+    ("k1s-cli", &["k1s", "k1s-example-application", "k1s-kinds", "k1s-object"]),
     (
         "k1s-bench",
         &[

@@ -22,9 +22,14 @@ struct Cli {
     #[arg(long, global = true, value_enum, default_value_t = LogFormat::Text)]
     log_format: LogFormat,
     /// Log filter: error, warn, info, debug, trace, or per module as in `k1s_server=debug`.
-    #[arg(long, global = true, default_value = "warn", value_name = "FILTER")]
+    #[arg(long, global = true, default_value = LOG, value_name = "FILTER")]
     log: String,
 }
+
+/// The default log filter.
+const LOG: &str = "warn";
+/// That of commands on a server: they say themselves why a request failed, in kubectl's words.
+const LOG_OF_COMMANDS: &str = "warn,kube_client::client=off";
 
 #[derive(Debug, Subcommand)]
 enum Command {
@@ -50,7 +55,9 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return k1s_cli::usage(&error),
     };
-    let filter = match tracing_subscriber::EnvFilter::try_new(&cli.log) {
+    let is_default = cli.log == LOG && matches!(cli.command, Command::Common(_));
+    let log = if is_default { LOG_OF_COMMANDS } else { &cli.log };
+    let filter = match tracing_subscriber::EnvFilter::try_new(log) {
         Ok(filter) => filter,
         Err(error) => return complain(&format!("--log {:?}: {error}", cli.log)),
     };

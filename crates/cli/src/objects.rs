@@ -1,12 +1,14 @@
 //! Which objects a command is about: `TYPE NAME`, `TYPE/NAME`, `TYPE,TYPE -l a=b`, or files.
 
 use clap::Args;
+use k1s::env::Env;
 use serde_json::Value;
 
 use crate::{
     api::{Api, Error, JSON, Path, Resource, discovery::Resources},
     files::{FileArgs, Item},
     session::Session,
+    verbs::Progress,
 };
 
 /// Objects per request of a list.
@@ -199,9 +201,11 @@ pub(crate) fn of_file(session: &Session, resources: &Resources, mut item: Item) 
 pub(crate) async fn list(api: &Api, path: &Path, accept: &str, rows: &str) -> Result<Value, Error> {
     let mut whole: Option<Value> = None;
     let mut next = String::new();
+    let mut progress = Progress::counting(&Env::system());
     loop {
         let path = path.clone().with("limit", &CHUNK.to_string()).with("continue", &next);
         let mut part = api.get(path.clone(), accept).await.map_err(|error| unlisted(error, &path))?;
+        progress.steps(part[rows].as_array().map(Vec::len).unwrap_or_default(), "objects read");
         next = part["metadata"]["continue"].as_str().unwrap_or_default().to_owned();
         whole = Some(match whole {
             None => part,

@@ -2,7 +2,6 @@
 
 use std::{
     env, fs,
-    io::{self, IsTerminal as _},
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -10,12 +9,12 @@ use std::{
 use clap::Args;
 use http::{HeaderName, HeaderValue};
 use k1s::{
-    Connect, ControllersOptions, IdleOptions, Manager, ManagerOptions, Runtime, StartError,
+    Connect, ControllersOptions, IdleOptions, Manager, ManagerError, ManagerOptions, Runtime, StartError,
     controller::manager::IdleReport,
     env::Env,
     kube::{
         self, Config,
-        config::{KubeConfigOptions, Kubeconfig},
+        config::{KubeConfigOptions, Kubeconfig, KubeconfigError},
     },
 };
 
@@ -23,6 +22,7 @@ use crate::{
     Commands,
     api::{Api, Error, discovery::Resources, error::chain},
     say,
+    verbs::noticed,
 };
 
 /// How long a command waits for another one that has the folder open.
@@ -161,9 +161,11 @@ impl Session {
         let settled = self.settle(program).await;
         self.close().await?;
         done?;
-        // Failed reconciles are logged.
-        for (kind, problem) in settled?.iter().flat_map(|report| &report.problems) {
-            say::complain(&format!("warning: not reconciled: {kind}: {problem}"), false);
+        for report in settled?.iter() {
+            for (kind, problem) in &report.problems {
+                say::complain(&format!("warning: not reconciled: {kind}: {problem}"), false);
+            }
+            not_reconciled(report);
         }
         Ok(())
     }
@@ -185,17 +187,21 @@ async fn run_until_idle(
     for add in &program.controllers {
         add(&manager).map_err(|error| failed(&*error))?;
     }
-    let mut working = std::pin::pin!(manager.run_until_idle(IdleOptions::within(within)));
-    let report = match Env::system().timeout(NOTICEABLE, &mut working).await {
-        Ok(report) => report,
-        Err(_) => {
-            if io::stderr().is_terminal() {
-                say::note(&format!("controllers are at work, for at most {} s", within.as_secs()));
-            }
-            working.await
+    let what = || format!("controllers are at work, for at most {} s", within.as_secs());
+    let report = noticed(&Env::system(), what, manager.run_until_idle(IdleOptions::within(within))).await;
+    report.map_err(|error| {
+        if let ManagerError::NotIdle(not_idle) = &error {
+            not_reconciled(&not_idle.report);
         }
-    };
-    report.map_err(|error| failed(&error))
+        failed(&error)
+    })
+}
+
+/// Names the requests that failed: a program that mounts the commands need not show logs.
+fn not_reconciled(report: &IdleReport) {
+    for failed in &report.failed {
+        say::complain(&format!("warning: not reconciled: {failed}"), false);
+    }
 }
 
 /// The folder of this name in the working directory, or the nearest one above it.
@@ -270,7 +276,7 @@ async fn inside(
 ) -> Result<Session, Error> {
     let client = runtime.client();
     let session = Session {
-        api: Api::new(client.clone(), target.headers()?),
+        api: Api::new(client.clone(), target.headers()?, "in this process"),
         client,
         namespace: target.namespace.clone().unwrap_or_else(|| "default".to_owned()),
         explicit_namespace: target.namespace.is_some(),
@@ -305,8 +311,8 @@ async fn through_the_server(
 async fn on_a_server(program: &Commands, target: &Target) -> Result<Session, Error> {
     let read = match &target.kubeconfig {
         Some(path) => Kubeconfig::read_from(path),
-        None if target.server.is_some() => Kubeconfig::read().or_else(|_| Ok(Kubeconfig::default())),
-        None => Kubeconfig::read(),
+        None if target.server.is_some() => of_environment().or_else(|_| Ok(Kubeconfig::default())),
+        None => of_environment(),
     };
     let config = read.map_err(|error| match &target.kubeconfig {
         Some(path) => Error::failed(format!("{}: {}", path.display(), chain(&error))),
@@ -318,6 +324,16 @@ async fn on_a_server(program: &Commands, target: &Target) -> Result<Session, Err
         )),
     })?;
     connect(program, target, config, false).await
+}
+
+/// The kubeconfig of the environment. As for kubectl, files of the list that do not exist are no error.
+fn of_environment() -> Result<Kubeconfig, KubeconfigError> {
+    let listed = env::var_os("KUBECONFIG").unwrap_or_default();
+    let mut files = env::split_paths(&listed).filter(|path| path.is_file()).peekable();
+    if files.peek().is_none() {
+        return Kubeconfig::read();
+    }
+    files.try_fold(Kubeconfig::default(), |merged, path| merged.merge(Kubeconfig::read_from(path)?))
 }
 
 async fn connect(
@@ -352,9 +368,10 @@ async fn connect(
     // Watches and waits are as long as they are.
     config.read_timeout = None;
     let namespace = target.namespace.clone().unwrap_or_else(|| config.default_namespace.clone());
+    let server = config.cluster_url.authority().map(ToString::to_string).unwrap_or_default();
     let client = kube::Client::try_from(config).map_err(|error| Error::failed(chain(&error)))?;
     let session = Session {
-        api: Api::new(client.clone(), target.headers()?),
+        api: Api::new(client.clone(), target.headers()?, server),
         client,
         namespace,
         explicit_namespace: target.namespace.is_some(),

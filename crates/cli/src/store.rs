@@ -20,6 +20,8 @@ use k1s::{
     },
 };
 
+use crate::verbs::noticed;
+
 /// Exit code: no damage.
 const CLEAN: u8 = 0;
 /// Exit code: damage, or data that could not be recovered.
@@ -202,10 +204,14 @@ async fn stats(folder: &Path) -> Result<(u8, String), Failure> {
     if !folder.join("store").exists() {
         return Err(format!("there is no store in {}", folder.display()).into());
     }
-    let store = DiskStore::open(Env::system(), folder, DiskOptions::default())?;
-    let stats = store.stats().await;
-    store.close().await?;
-    let stats = stats?;
+    let read = async {
+        let store = open(folder).await?;
+        let stats = store.stats().await;
+        store.close().await?;
+        Ok::<_, Failure>(stats?)
+    };
+    let stats =
+        noticed(&Env::system(), || format!("reading the store in {}", folder.display()), read).await?;
     let mut text = String::new();
     let _ = writeln!(text, "keys: {}", stats.keys);
     let _ = writeln!(text, "bytes of keys and values: {}", stats.bytes.unwrap_or_default());
@@ -213,6 +219,14 @@ async fn stats(folder: &Path) -> Result<(u8, String), Failure> {
     let _ = writeln!(text, "newest revision: {}", stats.revision);
     let _ = writeln!(text, "oldest revision that can be read: {}", stats.oldest);
     Ok((CLEAN, text))
+}
+
+/// Opens a store on another thread: a large one takes a while.
+async fn open(folder: &Path) -> Result<DiskStore, Failure> {
+    let (env, path) = (Env::system(), folder.to_owned());
+    let opening =
+        env.clone().spawn_blocking("store", move || DiskStore::open(env, path, DiskOptions::default()));
+    Ok(opening.await??)
 }
 
 /// Copies a store that is sound, and checks the copy.
@@ -227,10 +241,13 @@ async fn copy(program: &str, from: &Path, to: &Path, done: &str) -> Result<(u8, 
         );
         return Ok((DAMAGE, text));
     }
-    let store = DiskStore::open(Env::system(), from, DiskOptions::default())?;
-    let copied = store.backup(to).await;
-    store.close().await?;
-    copied?;
+    let copying = async {
+        let store = open(from).await?;
+        let copied = store.backup(to).await;
+        store.close().await?;
+        Ok::<_, Failure>(copied?)
+    };
+    noticed(&Env::system(), || format!("copying the store in {}", from.display()), copying).await?;
     let copy = check_folder(to, &mut progress())?;
     if !copy.is_sound() {
         return Err(format!("the copy in {} is damaged: {}", to.display(), copy.problems.join("; ")).into());

@@ -12,7 +12,7 @@
 use std::process::ExitCode;
 
 use k1s::{
-    Action, BoxError, Client, Context, Controller, Manager, Reconciler, Request,
+    Action, BoxError, Client, Context, Controller, Manager, Reconciler, Request, TerminalError,
     controller::util::{create_or_update, set_controller_reference},
     kind,
 };
@@ -44,6 +44,10 @@ impl Reconciler for Teams {
 
     async fn reconcile(&self, request: Request, _: Context) -> Result<Action, BoxError> {
         let Some(team) = self.client.get_opt::<Team>(&request).await? else { return Ok(Action::done()) };
+        if team.spec.members.is_empty() {
+            // No retry helps: somebody has to change the team.
+            return Err(TerminalError::new("a team needs members").into());
+        }
         let home = format!("team-{}", team.name_any());
         let metadata = ObjectMeta { name: Some(home.clone()), ..ObjectMeta::default() };
         create_or_update(&self.client, Namespace { metadata, ..Namespace::default() }, |namespace| {

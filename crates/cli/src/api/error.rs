@@ -69,6 +69,11 @@ impl Error {
         self.reason() == "NotFound"
     }
 
+    /// A watch cannot continue where it ended.
+    pub(crate) fn is_expired(&self) -> bool {
+        matches!(self.reason(), "Expired" | "Gone")
+    }
+
     pub(crate) fn is_conflict(&self) -> bool {
         self.reason() == "Conflict"
     }
@@ -140,17 +145,15 @@ fn invalid(status: &Value, message: &str) -> String {
     out
 }
 
-impl From<kube::Error> for Error {
-    fn from(error: kube::Error) -> Error {
-        let text = chain(&error);
-        if text.contains("Connection refused") {
-            return Error::Connection(
-                "The connection to the server was refused - did you specify the right host or port?"
-                    .to_owned(),
-            );
-        }
-        Error::Connection(format!("Unable to connect to the server: {text}"))
+/// The server at this address could not be reached, or has broken the connection.
+pub(crate) fn unreached(error: &kube::Error, server: &str) -> Error {
+    let text = chain(error);
+    if text.contains("Connection refused") {
+        return Error::Connection(format!(
+            "The connection to the server {server} was refused - did you specify the right host or port?"
+        ));
     }
+    Error::Connection(format!("Unable to connect to the server: {server}: {text}"))
 }
 
 /// An error and its causes, without those that repeat the one before.

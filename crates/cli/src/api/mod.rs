@@ -20,6 +20,8 @@ pub(crate) const YAML_APPLY: &str = "application/apply-patch+yaml";
 pub(crate) struct Api {
     client: kube::Client,
     headers: Vec<(HeaderName, HeaderValue)>,
+    /// Its host and port, for errors.
+    server: String,
     /// Whether warnings are not printed.
     quiet: bool,
 }
@@ -55,8 +57,12 @@ impl Path {
 }
 
 impl Api {
-    pub(crate) fn new(client: kube::Client, headers: Vec<(HeaderName, HeaderValue)>) -> Api {
-        Api { client, headers, quiet: false }
+    pub(crate) fn new(
+        client: kube::Client,
+        headers: Vec<(HeaderName, HeaderValue)>,
+        server: impl Into<String>,
+    ) -> Api {
+        Api { client, headers, server: server.into(), quiet: false }
     }
 
     /// The same without warnings: for requests that the user has not asked for.
@@ -77,7 +83,7 @@ impl Api {
         body: Option<(&str, Vec<u8>)>,
     ) -> Result<Value, Error> {
         let response = self.open(method, path, accept, body).await?;
-        let bytes = whole(response).await?;
+        let bytes = self.whole(response).await?;
         if bytes.is_empty() {
             return Ok(Value::Null);
         }
@@ -88,7 +94,7 @@ impl Api {
     /// The answer as text, whatever it is.
     pub(crate) async fn text(&self, path: Path) -> Result<String, Error> {
         let response = self.open(Method::GET, path, "*/*", None).await?;
-        Ok(String::from_utf8_lossy(&whole(response).await?).into_owned())
+        Ok(String::from_utf8_lossy(&self.whole(response).await?).into_owned())
     }
 
     /// Sends a request and returns the response with its body unread: for watches.
@@ -112,7 +118,8 @@ impl Api {
             None => Body::empty(),
         };
         let request = request.body(body).map_err(|error| Error::failed(error.to_string()))?;
-        let response = self.client.send(request).await?;
+        let response =
+            self.client.send(request).await.map_err(|error| error::unreached(&error, &self.server))?;
         if !self.quiet {
             warn(&response);
         }
@@ -120,7 +127,7 @@ impl Api {
             return Ok(response);
         }
         let code = response.status();
-        let bytes = whole(response).await?;
+        let bytes = self.whole(response).await?;
         let status = match serde_json::from_slice::<Value>(&bytes) {
             Ok(status) if status["kind"] == "Status" => status,
             _ if code == http::StatusCode::NOT_FOUND => serde_json::json!({
@@ -137,10 +144,11 @@ impl Api {
         };
         Err(Error::Refused { status })
     }
-}
 
-async fn whole(response: Response<Body>) -> Result<Vec<u8>, Error> {
-    Ok(response.into_body().collect().await?.to_bytes().to_vec())
+    async fn whole(&self, response: Response<Body>) -> Result<Vec<u8>, Error> {
+        let body = response.into_body().collect().await;
+        Ok(body.map_err(|error| error::unreached(&error, &self.server))?.to_bytes().to_vec())
+    }
 }
 
 /// Prints the server's warnings, as kubectl does.

@@ -178,7 +178,7 @@ impl Apply<'_> {
         }
         let after = if self.args.dry_run == DryRun::Client {
             let mut after = before.clone().unwrap_or(Value::Null);
-            merge(&mut after, &object);
+            k1s_object::patch::merge::apply(&mut after, object);
             after
         } else {
             let doing = if before.is_none() { "creating" } else { "applying" };
@@ -218,6 +218,7 @@ impl Apply<'_> {
         if namespaces.is_empty() {
             namespaces.insert(self.session.namespace.clone());
         }
+        let mut progress = Progress::counting(&self.session.env);
         for resource in self.prunable(resources, applied)? {
             let places: Vec<Option<&str>> = if resource.namespaced {
                 namespaces.iter().map(|one| Some(one.as_str())).collect()
@@ -241,6 +242,7 @@ impl Apply<'_> {
                             .await?;
                     }
                     self.printer.print(&object, "pruned")?;
+                    progress.step("pruned");
                 }
             }
         }
@@ -318,18 +320,6 @@ fn applied_by(object: &Value, manager: &str) -> bool {
 fn selected(selector: &str, object: &Value) -> Result<bool, Error> {
     let parsed = k1s_object::selector::LabelSelector::parse(selector).map_err(Error::failed)?;
     Ok(parsed.matches_labels(Some(&object["metadata"]["labels"])))
-}
-
-/// The fields of a file over those of an object: what `--dry-run=client` shows.
-pub(crate) fn merge(onto: &mut Value, from: &Value) {
-    match (onto, from) {
-        (Value::Object(onto), Value::Object(from)) => {
-            for (key, value) in from {
-                merge(onto.entry(key.as_str()).or_insert(Value::Null), value);
-            }
-        }
-        (onto, from) => *onto = from.clone(),
-    }
 }
 
 /// Says what to do about a conflict.

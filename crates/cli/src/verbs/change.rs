@@ -2,6 +2,7 @@
 
 use clap::Args;
 use http::Method;
+use k1s_object::patch::{self as patches, PatchError};
 use serde_json::{Map, Value, json};
 
 use crate::{
@@ -12,7 +13,7 @@ use crate::{
     print::{DryRun, PrintArgs, Printer},
     say,
     session::{Access, Session, Target, read},
-    verbs::apply::merge,
+    verbs::Progress,
 };
 
 const MERGE: &str = "application/merge-patch+json";
@@ -180,29 +181,67 @@ async fn patch_all(change: &Change<'_>, args: &PatchArgs, patch: &Value) -> Resu
         PatchType::Merge => MERGE,
         PatchType::Strategic => "application/strategic-merge-patch+json",
     };
+    let mut progress = Progress::new(&change.session.env, found.len());
     for (one, before) in found {
-        if args.common.dry_run == DryRun::Client {
-            let mut after = before.clone();
-            if args.type_ == PatchType::Merge {
-                merge(&mut after, patch);
-            }
-            change.printer.print(&after, "patched")?;
-            continue;
-        }
+        progress.step("patched");
         let path = match &args.subresource {
             Some(subresource) => format!("{}/{subresource}", one.path()),
             None => one.path(),
         };
+        if args.common.dry_run == DryRun::Client {
+            let before = match &args.subresource {
+                Some(_) => change.session.api.get(Path::new(path), JSON).await,
+                None => Ok(before),
+            };
+            match before.and_then(|before| Ok((patched(args.type_, &before, patch)?, before))) {
+                Ok((after, before)) => {
+                    change.printer.print(&after, if after == before { UNCHANGED } else { "patched" })?;
+                }
+                Err(error) => errors.push(error),
+            }
+            continue;
+        }
         match change.send(path, media, patch).await {
             Ok(after) => {
                 let version = |object: &Value| object["metadata"]["resourceVersion"].clone();
                 let unchanged = version(&before) == version(&after) && args.common.dry_run == DryRun::None;
-                change.printer.print(&after, if unchanged { "patched (no change)" } else { "patched" })?;
+                change.printer.print(&after, if unchanged { UNCHANGED } else { "patched" })?;
             }
             Err(error) => errors.push(error),
         }
     }
     Error::all(errors)
+}
+
+const UNCHANGED: &str = "patched (no change)";
+
+/// An object with a patch, without the server: what `--dry-run=client` shows.
+fn patched(type_: PatchType, before: &Value, patch: &Value) -> Result<Value, Error> {
+    let failed = |error: PatchError| Error::failed(error.to_string());
+    let mut after = before.clone();
+    match type_ {
+        PatchType::Json => {
+            let patch = patches::json::parse(patch.to_string().as_bytes(), false).map_err(failed)?;
+            patch.apply(&mut after).map_err(failed)?;
+        }
+        PatchType::Merge => {
+            patches::merge::check(patch, false).map_err(failed)?;
+            patches::merge::apply(&mut after, patch.clone());
+        }
+        PatchType::Strategic => {
+            let text = |field: &str| before[field].as_str().unwrap_or_default();
+            let (version, kind) = (text("apiVersion"), text("kind"));
+            let (group, version) = version.split_once('/').unwrap_or(("", version));
+            let Some(known) = k1s_kinds::body(group, version, kind) else {
+                return Err(Error::failed(format!(
+                    "strategic merge patch is not supported for {group}/{version}, Kind={kind} locally, try --type merge"
+                )));
+            };
+            let schema = k1s_kinds::patch::PatchType::of(known);
+            patches::strategic::apply(&mut after, patch.clone(), schema).map_err(failed)?;
+        }
+    }
+    Ok(after)
 }
 
 /// Labels or annotations.
@@ -274,7 +313,9 @@ async fn label_all(
     update: &Update,
 ) -> Result<(), Error> {
     let (found, mut errors) = change.objects(objects).await?;
+    let mut progress = Progress::new(&change.session.env, found.len());
     for (one, before) in found {
+        progress.step("changed");
         let current = &before["metadata"][field.name()];
         if args.list {
             let header = format!(
@@ -317,7 +358,7 @@ async fn label_all(
         let patch = json!({"metadata": {field.name(): values}});
         let after = if args.common.dry_run == DryRun::Client {
             let mut after = before.clone();
-            k1s_object::patch::merge::apply(&mut after, patch);
+            patches::merge::apply(&mut after, patch);
             Ok(after)
         } else {
             change.send(one.path(), MERGE, &patch).await
@@ -355,7 +396,9 @@ async fn scale_all(change: &Change<'_>, args: &ScaleArgs) -> Result<(), Error> {
         return Err(Error::failed("resource(s) were provided, but no name was specified; use --all or -l"));
     }
     let (found, mut errors) = change.objects(&args.objects).await?;
+    let mut progress = Progress::new(&change.session.env, found.len());
     for (one, object) in found {
+        progress.step("scaled");
         let path = format!("{}/scale", one.path());
         let mut patch = json!({"spec": {"replicas": args.replicas}});
         let scaled = async {

@@ -1,5 +1,9 @@
 //! `create`: objects of files, and some kinds from the command line.
 
+mod generate;
+mod ingress;
+mod rbac;
+
 use std::{fs, path::Path as FilePath};
 
 use clap::{Args, Subcommand};
@@ -13,8 +17,10 @@ use crate::{
     objects::{Wanted, of_file},
     print::{DryRun, PrintArgs},
     session::{Access, Session, Target},
-    verbs::apply::field_validation,
+    verbs::{Progress, apply::field_validation},
 };
+
+use self::generate::Generated;
 
 /// Options of `create`.
 #[derive(Debug, Clone, Args)]
@@ -78,6 +84,8 @@ enum Kind {
         #[command(flatten)]
         common: Box<Common>,
     },
+    #[command(flatten)]
+    Generated(Box<Generated>),
 }
 
 #[derive(Debug, Clone, Subcommand)]
@@ -212,14 +220,24 @@ pub(crate) async fn run(program: &Commands, args: &CreateArgs) -> Result<(), Err
     let (items, common) = match &args.kind {
         None if args.files.is_empty() => return Err(Error::failed("must specify one of -f and -k")),
         None => (args.files.load()?, &args.common),
-        Some(Kind::Namespace { name, common }) => (given(named("Namespace", name)), &**common),
+        Some(Kind::Namespace { name, common }) => {
+            let mut namespace = named("Namespace", name);
+            (namespace["spec"], namespace["status"]) = (json!({}), json!({}));
+            (given(namespace), &**common)
+        }
         Some(Kind::ServiceAccount { name, common }) => (given(named("ServiceAccount", name)), &**common),
         Some(Kind::ConfigMap { name, data, common }) => (given(config_map(name, data)?), &**common),
         Some(Kind::Secret { kind: SecretKind::Generic { name, type_, data, common } }) => {
             (given(secret(name, type_.as_deref(), data)?), &**common)
         }
+        // Made below: roles name resources of the server.
+        Some(Kind::Generated(generated)) => (Vec::new(), generated.common()),
     };
-    if items.is_empty() {
+    let generated = match &args.kind {
+        Some(Kind::Generated(generated)) => Some(generated),
+        _ => None,
+    };
+    if items.is_empty() && generated.is_none() {
         return Err(Error::failed("no objects passed to create"));
     }
     let printer = common.print.printer(common.dry_run)?;
@@ -227,7 +245,13 @@ pub(crate) async fn run(program: &Commands, args: &CreateArgs) -> Result<(), Err
     let done = async {
         let resources = session.resources().await?;
         let mut errors = Vec::new();
+        let mut items = items;
+        if let Some(generated) = generated {
+            items = given(generated.object(&resources, &session.env.name_suffix())?);
+        }
+        let mut progress = Progress::new(&session.env, items.len());
         for item in items {
+            progress.step("created");
             let source = item.source.clone();
             let wanted = match of_file(&session, &resources, item) {
                 Ok(wanted) => wanted,
@@ -252,16 +276,24 @@ pub(crate) async fn run(program: &Commands, args: &CreateArgs) -> Result<(), Err
 /// `failed to create configmap: …`, for objects of the command line.
 fn failed_to(error: Error, wanted: &Wanted) -> Error {
     match error {
-        Error::Refused { mut status } if status["reason"] != "Invalid" => {
-            let message = status["message"].as_str().unwrap_or_default();
-            let kind = wanted.resource.kind.to_lowercase();
-            let message = format!("failed to create {kind}: {message}");
+        Error::Refused { status } => {
             // kubectl wraps only some kinds.
-            if kind == "configmap" || kind == "secret" || kind == "serviceaccount" {
-                status = json!({"message": message});
-                return Error::Failed(status["message"].as_str().unwrap_or_default().to_owned());
-            }
-            Error::Refused { status }
+            let what = match wanted.resource.kind.as_str() {
+                "Secret" => "secret".to_owned(),
+                "ResourceQuota" => "quota:".to_owned(),
+                "Service" => {
+                    let object = wanted.file.as_ref().map(|item| &item.object);
+                    let type_ = object.and_then(|object| object["spec"]["type"].as_str());
+                    format!("{} service:", type_.unwrap_or_default())
+                }
+                kind @ ("ConfigMap" | "ServiceAccount" | "Deployment" | "Job" | "Ingress" | "RoleBinding"
+                | "ClusterRoleBinding") => format!("{}:", kind.to_lowercase()),
+                _ => return Error::Refused { status },
+            };
+            Error::failed(format!(
+                "failed to create {what} {}",
+                status["message"].as_str().unwrap_or_default()
+            ))
         }
         other => other,
     }
@@ -275,7 +307,15 @@ async fn one(
 ) -> Result<Value, Error> {
     let Some(item) = &wanted.file else { return Err(Error::failed("no file")) };
     if common.dry_run == DryRun::Client {
-        return Ok(item.object.clone());
+        let mut object = item.object.clone();
+        // What the command line describes has the namespace that it was given; objects of files, the one they would go to.
+        if let Some(metadata) = object["metadata"].as_object_mut()
+            && item.source.is_empty()
+            && !session.explicit_namespace
+        {
+            metadata.remove("namespace");
+        }
+        return Ok(object);
     }
     let manager = format!("{}-create", program.name);
     let path = Path::new(wanted.resource.collection(Some(&wanted.namespace)))

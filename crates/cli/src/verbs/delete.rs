@@ -13,7 +13,7 @@ use crate::{
     print::{DryRun, PrintArgs},
     say,
     session::{Access, Session, Target},
-    verbs::duration,
+    verbs::{Progress, duration, noticed},
 };
 
 /// Options of `delete`.
@@ -108,6 +108,7 @@ async fn delete(
         return Ok(());
     }
     let mut deleted: Vec<(Wanted, String)> = Vec::new();
+    let mut progress = Progress::new(&session.env, all.len());
     for one in all {
         match one_object(session, args, &one).await {
             Ok(uid) => {
@@ -120,14 +121,19 @@ async fn delete(
                 None => error,
             }),
         }
+        progress.step("deleted");
     }
     if args.wait && args.dry_run == DryRun::None {
         // In a folder, what controllers do about it is done before, or never.
         session.settle(program).await?;
+        let mut progress = Progress::new(&session.env, deleted.len());
         for (one, uid) in &deleted {
-            if let Err(error) = gone(session, args, one, uid).await {
+            let name = one.name.as_deref().unwrap_or_default();
+            let what = || format!("waiting until {}/{name} is gone", one.resource.plural);
+            if let Err(error) = noticed(&session.env, what, gone(session, args, one, uid)).await {
                 errors.push(error);
             }
+            progress.step("gone");
         }
     }
     Error::all(errors)

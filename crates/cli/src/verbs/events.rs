@@ -1,5 +1,7 @@
 //! `events`: what controllers report.
 
+use std::{collections::BTreeMap, time::Duration};
+
 use clap::Args;
 use k1s_object::time::Time;
 use serde_json::{Value, json};
@@ -11,7 +13,11 @@ use crate::{
     print::{Output, hide_managed_fields, table::Aligned},
     say,
     session::{Access, Session, Target},
+    verbs::watch::changes,
 };
+
+/// How often a folder is looked at.
+const LOOK_AGAIN: Duration = Duration::from_millis(500);
 
 /// Options of `events`.
 #[derive(Debug, Clone, Args)]
@@ -25,6 +31,9 @@ pub struct EventsArgs {
     /// In all namespaces.
     #[arg(short = 'A', long)]
     all_namespaces: bool,
+    /// Shows those that there are, and then new ones and those that happen again, until it is interrupted.
+    #[arg(short, long)]
+    watch: bool,
     /// Without the line of names.
     #[arg(long)]
     no_headers: bool,
@@ -37,12 +46,19 @@ pub struct EventsArgs {
 
 pub(crate) async fn run(program: &Commands, args: &EventsArgs) -> Result<(), Error> {
     let output = Output::parse(args.output.as_deref(), !args.no_headers)?;
+    if args.watch {
+        return watch(program, args, &output).await;
+    }
     let session = Session::open(program, &args.target, Access::Read).await?;
-    let events = events_of(&session, args).await;
+    let events = async {
+        let (path, fields) = selected(&session, args).await?;
+        about(&session, path, &fields, &args.types).await
+    };
+    let events = events.await;
     let namespace = session.namespace.clone();
     let now = now(&session);
     session.close().await?;
-    let events = events?;
+    let (events, _) = events?;
     if !output.is_table() {
         let mut list =
             json!({"apiVersion": "v1", "kind": "List", "metadata": {"resourceVersion": ""}, "items": events});
@@ -58,8 +74,65 @@ pub(crate) async fn run(program: &Commands, args: &EventsArgs) -> Result<(), Err
         });
         return Ok(());
     }
-    say::table(&table(&events, args.all_namespaces, args.no_headers, now), !args.no_headers);
+    let mut table = Table::new(args);
+    events.iter().for_each(|event| table.add(event, now));
+    say::table(&table.lines.flush(), !args.no_headers);
     Ok(())
+}
+
+/// Shows events as they come. One that has the same revision as before is not new.
+async fn watch(program: &Commands, args: &EventsArgs, output: &Output) -> Result<(), Error> {
+    let mut known: BTreeMap<String, String> = BTreeMap::new();
+    let mut table = Table::new(args);
+    let text = |event: &Value, field: &str| event["metadata"][field].as_str().unwrap_or_default().to_owned();
+    let mut show = |event: &Value, now: Time| {
+        if output.is_table() {
+            table.add(event, now);
+            say::print(&table.lines.flush());
+            return Ok(());
+        }
+        let mut event = event.clone();
+        hide_managed_fields(&mut event);
+        say::print(&output.object(&event, None)?);
+        Ok(())
+    };
+    loop {
+        let session = Session::open(program, &args.target, Access::Read).await?;
+        let env = session.env.clone();
+        let (path, fields) = selected(&session, args).await?;
+        let (events, mut revision) = about(&session, path.clone(), &fields, &args.types).await?;
+        let mut current = BTreeMap::new();
+        for event in &events {
+            let (uid, version) = (text(event, "uid"), text(event, "resourceVersion"));
+            if known.get(&uid) != Some(&version) {
+                show(event, now(&session))?;
+            }
+            current.insert(uid, version);
+        }
+        known = current;
+        while !session.is_folder() {
+            let path = Path::new(path.clone()).with("fieldSelector", &fields);
+            let changes = changes(&session, path, JSON, &mut revision, |changes| {
+                for (kind, event) in changes {
+                    // They end by themselves after an hour.
+                    if kind != "DELETED" && is_of_type(&event, &args.types) {
+                        known.insert(text(&event, "uid"), text(&event, "resourceVersion"));
+                        show(&event, now(&session))?;
+                    }
+                }
+                Ok(())
+            });
+            match changes.await {
+                // The history from there on is gone: list again.
+                Err(error) if error.is_expired() => break,
+                ended => ended?,
+            }
+            // Servers end watches after some minutes.
+            env.sleep(LOOK_AGAIN).await;
+        }
+        session.close().await?;
+        env.sleep(LOOK_AGAIN).await;
+    }
 }
 
 pub(crate) fn now(session: &Session) -> Time {
@@ -67,7 +140,8 @@ pub(crate) fn now(session: &Session) -> Time {
     Time::from_unix(i64::try_from(since.as_secs()).unwrap_or(i64::MAX), since.subsec_nanos())
 }
 
-async fn events_of(session: &Session, args: &EventsArgs) -> Result<Vec<Value>, Error> {
+/// The path and the field selector of what was asked for.
+async fn selected(session: &Session, args: &EventsArgs) -> Result<(String, String), Error> {
     let mut fields = Vec::new();
     if let Some(object) = &args.for_ {
         let resources = session.resources().await?;
@@ -76,6 +150,7 @@ async fn events_of(session: &Session, args: &EventsArgs) -> Result<Vec<Value>, E
             .ok_or_else(|| Error::failed(format!("--for {object}: write it as TYPE/NAME")))?;
         let resource = resources.named(kind)?;
         fields.push(format!("involvedObject.kind={}", resource.kind));
+        fields.push(format!("involvedObject.apiVersion={}", resource.api_version()));
         fields.push(format!("involvedObject.name={name}"));
     }
     let path = if args.all_namespaces {
@@ -83,22 +158,28 @@ async fn events_of(session: &Session, args: &EventsArgs) -> Result<Vec<Value>, E
     } else {
         format!("/api/v1/namespaces/{}/events", session.namespace)
     };
-    about(session, path, &fields.join(","), &args.types).await
+    Ok((path, fields.join(",")))
 }
 
-/// Events, the oldest first.
-async fn about(session: &Session, path: String, fields: &str, types: &[String]) -> Result<Vec<Value>, Error> {
+fn is_of_type(event: &Value, types: &[String]) -> bool {
+    let is = |type_: &String| event["type"].as_str().is_some_and(|one| one.eq_ignore_ascii_case(type_));
+    types.is_empty() || types.iter().any(is)
+}
+
+/// Events, the oldest first, and the revision of the list.
+async fn about(
+    session: &Session,
+    path: String,
+    fields: &str,
+    types: &[String],
+) -> Result<(Vec<Value>, String), Error> {
     let path = Path::new(path).with("fieldSelector", fields);
-    let mut events = typed(list(&session.api, &path, JSON, "items").await?);
-    let wanted = |event: &Value| {
-        types.is_empty()
-            || types
-                .iter()
-                .any(|type_| event["type"].as_str().is_some_and(|one| one.eq_ignore_ascii_case(type_)))
-    };
-    events.retain(wanted);
+    let list = list(&session.api, &path, JSON, "items").await?;
+    let revision = list["metadata"]["resourceVersion"].as_str().unwrap_or_default().to_owned();
+    let mut events = typed(list);
+    events.retain(|event| is_of_type(event, types));
     events.sort_by_key(|event| last(event).map(|time| (time.unix(), time.nanos())));
-    Ok(events)
+    Ok((events, revision))
 }
 
 /// The events of an object, for `describe`.
@@ -111,7 +192,8 @@ pub(crate) async fn of_object(session: &Session, object: &Value) -> Result<Vec<V
         text(&metadata["name"]),
         text(&metadata["uid"])
     );
-    about(session, format!("/api/v1/namespaces/{namespace}/events"), &fields, &[]).await
+    let (events, _) = about(session, format!("/api/v1/namespaces/{namespace}/events"), &fields, &[]).await?;
+    Ok(events)
 }
 
 fn time(value: &Value) -> Option<Time> {
@@ -139,19 +221,24 @@ pub(crate) fn seen(event: &Value, now: Time) -> String {
     format!("{} (x{count} over {})", ago(last(event)), ago(first))
 }
 
-fn table(events: &[Value], namespaces: bool, no_headers: bool, now: Time) -> String {
-    let mut lines = Aligned::default();
-    let row = |mut cells: Vec<String>, namespace: String| {
-        if namespaces {
-            cells.insert(0, namespace);
-        }
-        cells
-    };
-    if !no_headers {
-        let names = ["LAST SEEN", "TYPE", "REASON", "OBJECT", "MESSAGE"].map(str::to_owned).to_vec();
-        lines.row(row(names, "NAMESPACE".to_owned()));
+/// The rows of events; the first one is preceded by the names of the columns.
+struct Table {
+    lines: Aligned,
+    namespaces: bool,
+    headed: bool,
+}
+
+impl Table {
+    fn new(args: &EventsArgs) -> Table {
+        Table { lines: Aligned::default(), namespaces: args.all_namespaces, headed: args.no_headers }
     }
-    for event in events {
+
+    fn add(&mut self, event: &Value, now: Time) {
+        if !self.headed {
+            self.headed = true;
+            let names = ["LAST SEEN", "TYPE", "REASON", "OBJECT", "MESSAGE"].map(str::to_owned).to_vec();
+            self.row(names, "NAMESPACE".to_owned());
+        }
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let object = &event["involvedObject"];
         let cells = vec![
@@ -161,7 +248,13 @@ fn table(events: &[Value], namespaces: bool, no_headers: bool, now: Time) -> Str
             format!("{}/{}", text(&object["kind"]), text(&object["name"])),
             text(&event["message"]).trim().to_owned(),
         ];
-        lines.row(row(cells, text(&event["metadata"]["namespace"])));
+        self.row(cells, text(&event["metadata"]["namespace"]));
     }
-    lines.flush()
+
+    fn row(&mut self, mut cells: Vec<String>, namespace: String) {
+        if self.namespaces {
+            cells.insert(0, namespace);
+        }
+        self.lines.row(cells);
+    }
 }

@@ -38,5 +38,8 @@ pub(crate) async fn run(program: &Commands, args: &RunArgs) -> Result<(), Error>
     session.close().await?;
     let report = report?;
     say::line(&report.to_string());
-    if report.problems.is_empty() { Ok(()) } else { Err(Error::Exit(1)) }
+    for failed in &report.failed {
+        say::complain(&format!("error: not reconciled: {failed}"), true);
+    }
+    if report.succeeded() { Ok(()) } else { Err(Error::Exit(1)) }
 }

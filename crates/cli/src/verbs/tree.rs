@@ -13,7 +13,7 @@ use crate::{
     print::table::Aligned,
     say,
     session::{Access, Session, Target},
-    verbs::events::now,
+    verbs::{Progress, events::now},
 };
 
 /// Options of `tree`.
@@ -59,7 +59,10 @@ async fn tree(session: &Session, args: &TreeArgs) -> Result<(), Error> {
     }
     let mut nodes: BTreeMap<String, Node> = BTreeMap::new();
     let api = session.api.quiet();
-    for resource in resources.all.iter().filter(|one| one.preferred && one.can("list")) {
+    let listed: Vec<_> = resources.all.iter().filter(|one| one.preferred && one.can("list")).collect();
+    let mut progress = Progress::new(&session.env, listed.len());
+    for resource in listed {
+        progress.step("kinds read");
         // Events are about objects, and belong to none.
         if resource.kind == "Event" {
             continue;

@@ -16,7 +16,7 @@ use crate::{
     objects::{ObjectArgs, Wanted},
     print::{DryRun, PrintArgs, columns::relaxed},
     session::{Access, Session, Target},
-    verbs::duration,
+    verbs::{duration, noticed},
 };
 
 /// Options of `wait`.
@@ -158,7 +158,9 @@ async fn wait(
     let mut errors = Vec::new();
     for one in wanted {
         let end = session.env.now() + patience;
-        match met(session, &one, until, end).await {
+        let what =
+            || format!("waiting for {}/{}", one.resource.plural, one.name.as_deref().unwrap_or_default());
+        match noticed(&session.env, what, met(session, &one, until, end)).await {
             Ok(Some(object)) => printer.print(&object, "condition met")?,
             // It was to end, and was not there in the first place.
             Ok(None) => {}

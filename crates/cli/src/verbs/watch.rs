@@ -123,50 +123,69 @@ async fn follow(session: &Session, args: &GetArgs, one: &Wanted, shown: &mut Sho
         let namespace = (!args.objects.all_namespaces).then_some(one.namespace.as_str());
         let path = Path::new(one.resource.collection(namespace))
             .with("labelSelector", args.objects.selector.as_deref().unwrap_or_default())
-            .with("fieldSelector", &fields)
-            .with("watch", "true")
-            .with("allowWatchBookmarks", "true")
-            .with("resourceVersion", &revision);
-        let response = session.api.open(Method::GET, path, accept, None).await?;
-        let mut body = response.into_body().into_data_stream();
-        let mut buffer: Vec<u8> = Vec::new();
+            .with("fieldSelector", &fields);
         let mut shape = Value::Null;
-        while let Some(chunk) = body.next().await {
-            let Ok(chunk) = chunk else { break };
-            buffer.extend_from_slice(&chunk);
-            while let Some(end) = buffer.iter().position(|byte| *byte == b'\n') {
-                let line: Vec<u8> = buffer.drain(..=end).collect();
-                let mut event: Value = serde_json::from_slice(&line)
-                    .map_err(|error| Error::failed(format!("the watch's answer is not JSON: {error}")))?;
-                let kind = event["type"].as_str().unwrap_or_default().to_owned();
-                let mut object = event["object"].take();
-                match kind.as_str() {
-                    "ERROR" => return Err(Error::Refused { status: object }),
-                    "BOOKMARK" => {
-                        if let Some(newer) = version(&object) {
-                            revision = newer;
-                        }
-                    }
-                    _ if shown.table => {
-                        let rows = object["rows"].take();
-                        if object["columnDefinitions"].as_array().is_some_and(|columns| !columns.is_empty()) {
-                            shape = object;
-                        }
-                        for row in rows.as_array().into_iter().flatten() {
-                            shown.show(&shape, row, &kind)?;
-                        }
-                    }
-                    _ => {
-                        shown.show(&Value::Null, &object, &kind)?;
-                        revision = version(&object).unwrap_or(revision);
-                    }
+        changes(session, path, accept, &mut revision, |events| {
+            for (kind, mut object) in events {
+                if !shown.table {
+                    shown.show(&Value::Null, &object, &kind)?;
+                    continue;
+                }
+                let rows = object["rows"].take();
+                if object["columnDefinitions"].as_array().is_some_and(|columns| !columns.is_empty()) {
+                    shape = object;
+                }
+                for row in rows.as_array().into_iter().flatten() {
+                    shown.show(&shape, row, &kind)?;
                 }
             }
             shown.flush();
-        }
+            Ok(())
+        })
+        .await?;
         // Servers end watches after some minutes.
         session.env.sleep(LOOK_AGAIN).await;
     }
+}
+
+/// One watch of a collection from a revision on, until its connection ends. `show` gets the types and objects, or tables, of
+/// events that arrived together; `revision` is then that of the last one, where the next watch continues.
+pub(crate) async fn changes(
+    session: &Session,
+    path: Path,
+    accept: &str,
+    revision: &mut String,
+    mut show: impl FnMut(Vec<(String, Value)>) -> Result<(), Error>,
+) -> Result<(), Error> {
+    let path =
+        path.with("watch", "true").with("allowWatchBookmarks", "true").with("resourceVersion", revision);
+    let response = session.api.open(Method::GET, path, accept, None).await?;
+    let mut body = response.into_body().into_data_stream();
+    let mut buffer: Vec<u8> = Vec::new();
+    while let Some(Ok(chunk)) = body.next().await {
+        buffer.extend_from_slice(&chunk);
+        let mut events = Vec::new();
+        while let Some(end) = buffer.iter().position(|byte| *byte == b'\n') {
+            let line: Vec<u8> = buffer.drain(..=end).collect();
+            let mut event: Value = serde_json::from_slice(&line)
+                .map_err(|error| Error::failed(format!("the watch's answer is not JSON: {error}")))?;
+            let kind = event["type"].as_str().unwrap_or_default().to_owned();
+            let object = event["object"].take();
+            if kind == "ERROR" {
+                show(events)?;
+                return Err(Error::Refused { status: object });
+            }
+            // That of a table is in its rows.
+            let rows = object["rows"].as_array().into_iter().flatten();
+            let newest = rows.filter_map(|row| version(&row["object"])).last().or_else(|| version(&object));
+            *revision = newest.unwrap_or_else(|| std::mem::take(revision));
+            if kind != "BOOKMARK" {
+                events.push((kind, object));
+            }
+        }
+        show(events)?;
+    }
+    Ok(())
 }
 
 fn version(object: &Value) -> Option<String> {

@@ -2,6 +2,11 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
+mod changes;
+mod places;
+mod same;
+mod watches;
+
 use std::{
     fs,
     io::{BufRead as _, BufReader, Read as _},
@@ -60,7 +65,13 @@ impl Here {
 
     fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_k1s"));
-        command.args(arguments).args(&self.place).current_dir(self.dir.path());
+        // What follows `--` is none of the options.
+        let end = arguments.iter().position(|argument| *argument == "--").unwrap_or(arguments.len());
+        command
+            .args(&arguments[..end])
+            .args(&self.place)
+            .args(&arguments[end..])
+            .current_dir(self.dir.path());
         command.env_remove("KUBECONFIG").env("HOME", self.dir.path()).stdin(Stdio::null());
         command
     }
@@ -269,23 +280,6 @@ fn diff_shows_changes_and_exits_with_1() {
 }
 
 #[test]
-fn prune_deletes_what_was_applied_and_is_no_longer_in_the_files() {
-    let here = Here::folder();
-    here.ok(&["apply", "-f", "web.yaml"]);
-    here.ok(&["create", "configmap", "mine"]);
-    here.ok(&["label", "cm", "mine", "app=web"]);
-    let (_, deployment) = WEB.split_once("---\n").unwrap();
-    here.write("web.yaml", deployment);
-    let pruned = here.ok(&["apply", "-f", "web.yaml", "--prune", "-l", "app=web"]);
-    assert_eq!(pruned, "deployment.apps/web unchanged\nconfigmap/settings pruned\n");
-    assert_eq!(
-        here.ok(&["get", "cm", "-l", "app=web", "-o", "name"]),
-        "configmap/mine\n",
-        "it was not applied"
-    );
-}
-
-#[test]
 fn server_side_apply_names_conflicts() {
     let here = Here::folder();
     here.ok(&["apply", "-f", "web.yaml"]);
@@ -388,89 +382,6 @@ fn run_reports_what_controllers_did_and_needs_no_place() {
     assert!(out.contains("0 errors"), "{out}");
     here.write("web.yaml", "apiVersion: v1\nkind: Nope\nmetadata: {name: x}\n");
     assert_eq!(here.run(&["run", "-f", "web.yaml"]).code, 1);
-}
-
-/// Commands whose output does not depend on where they work.
-const SAME: &[&[&str]] = &[
-    &["apply", "-f", "web.yaml"],
-    &["apply", "-f", "web.yaml"],
-    &["get", "cm", "settings", "-o", "jsonpath={.data}"],
-    &["get", "cm,deploy", "-o", "name"],
-    &[
-        "get",
-        "deploy,cm",
-        "-l",
-        "app=web",
-        "-o",
-        "custom-columns=KIND:.kind,NAME:.metadata.name,SPEC:.spec.strategy",
-    ],
-    &["get", "nodes"],
-    &["get", "deploy,cm"],
-    &["get", "deploy", "-o", "wide", "--show-labels"],
-    &["get", "deploy", "web", "-o", "yaml"],
-    &["get", "cm,deploy", "-l", "app=web", "-o", "json", "--show-managed-fields"],
-    &["describe", "deploy", "web"],
-    &["describe", "cm", "settings"],
-    &["tree", "deploy/web"],
-    &["diff", "-f", "web.yaml"],
-    &["wait", "deploy/web", "--for=jsonpath={.spec.replicas}=2", "--timeout=5s"],
-    &["wait", "deploy/web", "--for=condition=Available", "--timeout=0s"],
-    &["annotate", "cm", "settings", "c=d"],
-    &["get", "cm", "nope", "settings", "-o", "name"],
-    &["get", "nope"],
-    &["get", "cm", "-n", "default", "-o", "name", "--sort-by", ".metadata.name"],
-    &["api-resources"],
-    &["api-resources", "-o", "wide", "--sort-by=name"],
-    &["explain", "deployment.spec.strategy"],
-    &["label", "cm", "settings", "a=b"],
-    &["patch", "cm", "settings", "--type=json", "-p", r#"[{"op":"test","path":"/data/colour","value":"x"}]"#],
-    &["create", "-f", "web.yaml"],
-    &["scale", "deploy", "web", "--replicas=-1"],
-    &["events"],
-    &["delete", "deploy", "web", "nope"],
-    &["version", "-o", "json"],
-];
-
-#[test]
-fn a_folder_and_a_server_answer_the_same() {
-    let folder = Here::folder();
-    let mut remote = Here::folder();
-    let server = Server::start(remote.dir.path(), &["--data-dir", "served"]);
-    remote.place = vec!["--kubeconfig".into(), server.kubeconfig.to_string_lossy().into_owned()];
-    for command in SAME {
-        let (here, there) = (folder.run(command), remote.run(command));
-        assert_eq!((here.code, &*here.err), (there.code, &*there.err), "{command:?}");
-        let (here, there) = (plain(&here.out), plain(&there.out));
-        let first = here.iter().zip(&there).find(|(here, there)| here != there);
-        assert_eq!((first, here.len()), (None, there.len()), "{command:?}");
-    }
-    server.stop();
-}
-
-/// Lines without ages, and the widths of columns that depend on them, times, ids and revisions.
-fn plain(text: &str) -> Vec<String> {
-    let shape = |word: &str| {
-        let is_digit = |byte: &u8| byte.is_ascii_digit();
-        let shape: String =
-            word.bytes().map(|byte| if is_digit(&byte) { '0' } else { char::from(byte) }).collect();
-        let age = word.trim_end_matches(['s', 'm']);
-        let bare = word.trim_matches(['"', ',']);
-        let uid = bare.len() == 36 && bare.bytes().filter(|byte| *byte == b'-').count() == 4;
-        if uid {
-            "UID".to_owned()
-        } else if shape.contains("0000-00-00T00:00:00Z") {
-            shape
-        } else if age.len() < word.len() && !age.is_empty() && age.bytes().all(|byte| is_digit(&byte)) {
-            "AGE".to_owned()
-        } else {
-            word.to_owned()
-        }
-    };
-    let line = |line: &str| match line.split_once("esource") {
-        Some((indent, rest)) if rest.trim_start().starts_with("Version") => format!("{indent}esourceVersion"),
-        _ => line.split_whitespace().map(shape).collect::<Vec<_>>().join(" "),
-    };
-    text.lines().map(line).collect()
 }
 
 #[test]
@@ -635,30 +546,6 @@ fn what_was_printed_before_a_kill_is_there() {
             .count(),
         OBJECTS
     );
-}
-
-#[test]
-fn a_watch_sees_what_other_commands_change() {
-    let here = Here::folder();
-    here.ok(&["create", "configmap", "a"]);
-    let mut watch = here
-        .command(&["watch", "cm", "--output-watch-events", "-o", "jsonpath={.type} {.object.metadata.name};"])
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut out = BufReader::new(watch.stdout.take().unwrap())
-        .split(b';')
-        .map(|part| String::from_utf8(part.unwrap()).unwrap());
-    assert_eq!(out.next().unwrap(), "ADDED a");
-    assert_eq!(out.next().unwrap(), "ADDED kube-root-ca.crt");
-    here.ok(&["create", "configmap", "b"]);
-    assert_eq!(out.next().unwrap(), "ADDED b");
-    here.ok(&["label", "cm", "b", "x=y"]);
-    assert_eq!(out.next().unwrap(), "MODIFIED b");
-    here.ok(&["delete", "cm", "b"]);
-    assert_eq!(out.next().unwrap(), "DELETED b");
-    watch.kill().unwrap();
-    watch.wait().unwrap();
 }
 
 #[test]
