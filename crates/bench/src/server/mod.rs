@@ -163,8 +163,7 @@ pub(crate) async fn run(options: Options) -> Result<(), Failure> {
         let target = Target::parse(url, token).await?;
         let notes = &mut Notes { subject: "peer", all: &mut all };
         run.peer(&target, notes).await?;
-        let reader = options.reader_token.clone().unwrap_or_else(|| token.clone());
-        let reader = Target { token: reader, ..target.clone() };
+        let reader = options.reader_token.clone().map(|token| Target { token, ..target.clone() });
         run.secure_peer(&target, reader, &options.peer_has, notes).await?;
     }
     all.append(&mut floors);
@@ -265,6 +264,10 @@ impl Run<'_> {
             tell("roles");
             self.roles(notes).await?;
         }
+        if self.wants(Part::Roles) {
+            tell("roles over HTTP");
+            self.roles_over_http(kept, notes).await?;
+        }
         if kept == Kept::Memory && self.wants(Part::Audit) {
             tell("auditing");
             self.audit(notes).await?;
@@ -337,10 +340,20 @@ impl Run<'_> {
     async fn secure_peer(
         &self,
         target: &Target,
-        reader: Target,
+        reader: Option<Target>,
         has: &[Security],
         notes: &mut Notes<'_>,
     ) -> Result<(), Failure> {
+        if self.wants(Part::Roles) {
+            match &reader {
+                Some(reader) => {
+                    report::progress("peer: roles …");
+                    self.roles_of(Measured::peer(target), reader.clone(), None, notes).await?;
+                }
+                None => report::progress("peer: roles are left out without --reader-token"),
+            }
+        }
+        let reader = reader.unwrap_or_else(|| target.clone());
         if self.wants(Part::Audit) {
             report::progress("peer: auditing …");
             self.audit_of(target, reader, has.contains(&Security::Audit), notes).await?;

@@ -18,6 +18,9 @@ use crate::{
     report::{Unit, quantile},
 };
 
+/// Expected requests per second with roles, of those without.
+const EXPECTED_OF_ROLES: f64 = 0.95;
+
 const ROLES: u64 = 1000;
 const BINDINGS: u64 = 10_000;
 /// Everything is recorded, at all stages.
@@ -31,6 +34,16 @@ struct Subject<'a> {
     /// The namespace that the reader may read.
     namespace: String,
     rates: Rates,
+}
+
+/// What a user does, whose rights are those of roles or who needs none.
+struct Asker<'a> {
+    what: &'static str,
+    target: &'a Target,
+    get: Vec<f64>,
+    create: Vec<f64>,
+    list: Vec<f64>,
+    get_cpu: Vec<f64>,
 }
 
 /// The rates of a server, and its processor time per request.
@@ -50,6 +63,82 @@ impl<'a> Subject<'a> {
 }
 
 impl Run<'_> {
+    /// Requests by a user with the rights of roles, over HTTP, beside those by an administrator, who needs none.
+    pub(super) async fn roles_over_http(&self, kept: Kept, notes: &mut Notes<'_>) -> Result<(), Failure> {
+        let child = self.child(kept, self.secure_tls).await?;
+        let reader = Target { token: READER.to_owned(), ..child.target.clone() };
+        self.roles_of(Measured::child(&child), reader, Some(EXPECTED_OF_ROLES), notes).await
+    }
+
+    /// The same of any server. `expected`: the share that roles should leave.
+    pub(super) async fn roles_of(
+        &self,
+        server: Measured<'_>,
+        reader: Target,
+        expected: Option<f64>,
+        notes: &mut Notes<'_>,
+    ) -> Result<(), Failure> {
+        let mut client = Client::connect(self.env, server.target).await?;
+        let namespace = self.namespace(&mut client, "roles").await?;
+        let subject = Subject { server, reader, namespace, rates: Rates::default() };
+        self.fill(&subject).await?;
+        let asker = |what, target| Asker {
+            what,
+            target,
+            get: Vec::new(),
+            create: Vec::new(),
+            list: Vec::new(),
+            get_cpu: Vec::new(),
+        };
+        let mut askers = [asker("no-rbac", server.target), asker("rbac-10k", &subject.reader)];
+        for turn in 0..self.turns() {
+            for asker in &mut askers {
+                self.ask(&subject, asker, turn).await?;
+            }
+        }
+        let [without, with] = &mut askers;
+        let rates: [(&str, &mut [f64], &mut [f64]); 3] = [
+            ("get", &mut without.get, &mut with.get),
+            ("create", &mut without.create, &mut with.create),
+            ("list.10", &mut without.list, &mut with.list),
+        ];
+        for (name, before, after) in rates {
+            let rate = quantile(before, 0.5);
+            notes.add(&format!("secure.{name}.c32-{}", without.what), rate, Unit::PerSecond, None);
+            let expected = expected.map(|share| share * rate);
+            let rate = quantile(after, 0.5);
+            notes.add(&format!("secure.{name}.c32-{}", with.what), rate, Unit::PerSecond, expected);
+        }
+        if server.process.is_some() {
+            for asker in &mut askers {
+                let name = format!("secure.get.c32-{}-cpu", asker.what);
+                notes.add(&name, quantile(&mut asker.get_cpu, 0.5) * 1e6, Unit::Microseconds, None);
+            }
+        }
+        // A peer's other measurements are without them.
+        for resource in ["rolebindings", "roles"] {
+            let path = format!("{}/{resource}", rbac(&subject.namespace));
+            client.call(Method::DELETE, &path, Content::none()).await?;
+        }
+        Ok(())
+    }
+
+    /// Reads, creates and lists as one of the users.
+    async fn ask(&self, subject: &Subject<'_>, asker: &mut Asker<'_>, turn: u64) -> Result<(), Failure> {
+        let (server, namespace) = (subject.server, &subject.namespace);
+        let (env, limit, target) = (self.env, self.sizes.limit / 2, asker.target);
+        let cpu = server.cpu()?;
+        let got = work::by_name(env, target, Method::GET, namespace, OBJECTS, u64::MAX, limit).await?;
+        asker.get_cpu.push((server.cpu()? - cpu) / got.count as f64);
+        asker.get.push(got.per_second());
+        let created = work::spread(env, target, 32, OBJECTS, limit, new_objects(namespace, asker.what, turn));
+        asker.create.push(created.await?.per_second());
+        let path = format!("{}?limit=10", work::config_maps(namespace));
+        let list = move |_| (Method::GET, path.clone(), Content::none());
+        asker.list.push(work::spread(env, target, 32, u64::MAX, limit, list).await?.per_second());
+        Ok(())
+    }
+
     /// Requests by a user with roles, with an audit log at level Metadata and without one.
     pub(super) async fn audit(&self, notes: &mut Notes<'_>) -> Result<(), Failure> {
         let folder = TempDir::with_prefix_in("k1s-audit-", &self.folder)?;
@@ -118,12 +207,12 @@ impl Run<'_> {
     async fn fill(&self, Subject { server, reader, namespace, .. }: &Subject<'_>) -> Result<(), Failure> {
         let (target, patience) = (server.target, Duration::from_secs(300));
         work::create(self.env, target, 32, namespace, OBJECTS, patience).await?;
-        let group = format!("/apis/rbac.authorization.k8s.io/v1/namespaces/{namespace}");
+        let group = rbac(namespace);
         let path = format!("{group}/roles");
         let role = move |number: u64| {
             let resource = if number % 10 == 9 { "configmaps" } else { "secrets" };
             let role = json!({"metadata": {"name": format!("role-{number}")},
-                "rules": [{"apiGroups": [""], "resources": [resource], "verbs": ["get", "create"]}]});
+                "rules": [{"apiGroups": [""], "resources": [resource], "verbs": ["get", "create", "list"]}]});
             (Method::POST, path.clone(), Content::json(role.to_string()))
         };
         work::spread(self.env, target, 32, ROLES, patience, role).await?;
@@ -147,13 +236,24 @@ impl Run<'_> {
         let got = work::by_name(self.env, reader, Method::GET, namespace, OBJECTS, u64::MAX, limit).await?;
         rates.get_cpu.push((server.cpu()? - cpu) / got.count as f64);
         rates.get.push(got.per_second());
-        let path = work::config_maps(namespace);
-        let create = move |number: u64| {
-            let object = json!({"metadata": {"name": format!("turn-{turn}-{number}")}, "data": {"k": "v"}});
-            (Method::POST, path.clone(), Content::json(object.to_string()))
-        };
+        let create = new_objects(namespace, "turn", turn);
         let created = work::spread(self.env, reader, 32, OBJECTS, limit, create).await?;
         rates.create.push(created.per_second());
         Ok(())
+    }
+}
+
+/// Where the roles of a namespace are.
+fn rbac(namespace: &str) -> String {
+    format!("/apis/rbac.authorization.k8s.io/v1/namespaces/{namespace}")
+}
+
+/// Small `ConfigMaps` with names that no other turn takes.
+fn new_objects(namespace: &str, what: &str, turn: u64) -> impl Fn(u64) -> work::Job + Send + Sync + 'static {
+    let (path, what) = (work::config_maps(namespace), what.to_owned());
+    move |number| {
+        let object =
+            json!({"metadata": {"name": format!("{what}-{turn}-{number}")}, "data": {"k": "v"}}).to_string();
+        (Method::POST, path.clone(), Content::json(object))
     }
 }
