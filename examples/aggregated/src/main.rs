@@ -1,6 +1,6 @@
 //! An aggregated API server: a resource that is computed and stored nowhere.
 //!
-//! `usages.usage.example.com` says how many objects each namespace has. It is a tower service of a hundred lines, which the
+//! `usages.usage.example.com` says how many objects each namespace has. It is a tower service of 150 lines, which the
 //! control plane calls twice here: without a socket, in this process; and over HTTPS at a port of its own, where the control
 //! plane shows the certificate of its front proxy. Both times it is registered with an `APIService`, as on a cluster, and
 //! clients see no difference to any other resource.

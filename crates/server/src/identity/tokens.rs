@@ -122,7 +122,7 @@ mod tests {
         assert!(plain.users.keys().all(|key| !one.users.contains_key(key) && !other.users.contains_key(key)));
         assert!(one.users.keys().all(|key| !other.users.contains_key(key)));
         // A place of the table is not enough.
-        let mut moved = one.clone();
+        let mut moved = one;
         moved.users.values_mut().for_each(|(digest, _)| digest[31] ^= 1);
         assert!(moved.find("t1").is_none());
     }
