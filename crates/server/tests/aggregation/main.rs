@@ -7,7 +7,9 @@ mod common;
 mod extension;
 mod forwarding;
 mod hostile;
+mod registration;
 mod remote;
+mod upstream;
 
 use std::sync::Arc;
 
