@@ -74,14 +74,14 @@ async fn the_impersonated_user_is_named_beside_the_sender() {
         ROOT,
         ("impersonate-user", "bob"),
         ("impersonate-group", "qa"),
-        ("impersonate-extra-scopes", "view"),
+        ("impersonate-extra-example.com%2fscopes", "view"),
     ];
     assert_eq!(stage.nobody.send("GET", CONFIGMAPS, &headers, "").await.status, 403);
     let (_, event) = stage.one();
     assert_eq!(event["user"]["username"], "root");
     assert_eq!(
         event["impersonatedUser"],
-        json!({"username": "bob", "groups": ["qa", "system:authenticated"], "extra": {"scopes": ["view"]}})
+        json!({"username": "bob", "groups": ["qa", "system:authenticated"], "extra": {"example.com/scopes": ["view"]}})
     );
     assert_eq!(event["authenticationMetadata"], json!({"impersonationConstraint": "impersonate:user-info"}));
     assert_eq!(event["annotations"][DECISION], "forbid");
