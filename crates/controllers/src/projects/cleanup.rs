@@ -127,7 +127,7 @@ mod tests {
 
     use super::*;
 
-    fn entry(group: &str, plural: &str, metadata: Value) -> Entry {
+    fn entry(group: &str, plural: &str, metadata: &Value) -> Entry {
         let resource = json!({"group": group, "version": "v1", "resource": plural});
         serde_json::from_value(json!({"resource": resource, "metadata": metadata})).unwrap()
     }
@@ -136,18 +136,22 @@ mod tests {
     fn namespaces_custom_objects_and_what_has_finalizers_are_deleted_and_definitions_stay() {
         let held = json!(["example.com/held"]);
         let entries = [
-            entry("", "namespaces", json!({"name": "default"})),
-            entry("", "namespaces", json!({"name": "team"})),
-            entry("networking.k8s.io", "servicecidrs", json!({"name": "kubernetes", "finalizers": held})),
-            entry("", "configmaps", json!({"name": "plain", "namespace": "default"})),
-            entry("", "configmaps", json!({"name": "held", "namespace": "default", "finalizers": held})),
+            entry("", "namespaces", &json!({"name": "default"})),
+            entry("", "namespaces", &json!({"name": "team"})),
+            entry("networking.k8s.io", "servicecidrs", &json!({"name": "kubernetes", "finalizers": held})),
+            entry("", "configmaps", &json!({"name": "plain", "namespace": "default"})),
+            entry("", "configmaps", &json!({"name": "held", "namespace": "default", "finalizers": held})),
             entry(
                 "apiextensions.k8s.io",
                 "customresourcedefinitions",
-                json!({"name": "widgets.example.com"}),
+                &json!({"name": "widgets.example.com"}),
             ),
-            entry("example.com", "widgets", json!({"name": "of-the-cluster"})),
-            entry("example.com", "widgets", json!({"name": "held", "namespace": "team", "finalizers": held})),
+            entry("example.com", "widgets", &json!({"name": "of-the-cluster"})),
+            entry(
+                "example.com",
+                "widgets",
+                &json!({"name": "held", "namespace": "team", "finalizers": held}),
+            ),
         ];
         let all = deletable(entries.into());
         assert_eq!(
