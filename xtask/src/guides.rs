@@ -10,10 +10,9 @@ use std::{
 
 use crate::{print, tidy};
 
-/// Plays both pages. Cargo stands for itself if they are played `literally`: it builds the program in the checkout, in release
-/// mode. Otherwise `cargo run --release --` runs the program that the tests have built.
-pub(crate) fn run(literally: bool) -> Result<(), String> {
-    let checkout = Checkout::clone(&tidy::root())?;
+/// Plays both pages. `cargo run --release --` runs the program that the tests have built.
+pub(crate) fn run() -> Result<(), String> {
+    let checkout = Checkout::of(&tidy::root())?;
     if !git(&["status", "--porcelain"])?.is_empty() {
         print("note: what is not committed is not played");
     }
@@ -21,9 +20,6 @@ pub(crate) fn run(literally: bool) -> Result<(), String> {
     let mut tests = Command::new(cargo);
     tests.args(["test", "--quiet", "--test=guides", "--", "--test-threads=1", "checkout::"]);
     tests.current_dir(tidy::root()).env("K1S_CHECKOUT", &checkout.0);
-    if literally {
-        tests.env("K1S_LITERALLY", "1");
-    }
     let status = tests.status().map_err(|error| format!("cannot run cargo: {error}"))?;
     if status.success() {
         Ok(())
@@ -47,7 +43,7 @@ fn git(arguments: &[&str]) -> Result<String, String> {
 struct Checkout(PathBuf);
 
 impl Checkout {
-    fn clone(repository: &Path) -> Result<Self, String> {
+    fn of(repository: &Path) -> Result<Self, String> {
         let folder = env::temp_dir().join(format!("k1s-guides-{}", process::id()));
         let checkout = Self(folder);
         let mut git = Command::new("git");

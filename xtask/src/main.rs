@@ -21,9 +21,8 @@ Commands:
                    (--no-tests: all but the tests, for a script that has already run them)
   gen [--check]    write the table of built-in kinds from Kubernetes' published Go packages; needs Go
                    (--check: only report whether the committed files are up to date)
-  guides [--literally]  clone the repository, and play README.md and docs/getting-started.md in the clone, with the ports that
-                   they name, 6443 and 3000. `cargo run --release --` runs the program that `cargo test` builds
-                   (--literally: it is built in the clone, which takes minutes)
+  guides           clone the repository, and play README.md and docs/getting-started.md in the clone, with the ports that
+                   they name, 6443 and 3000; `cargo run --release --` runs the program that `cargo test` builds
   interop          kubectl, client-go, the Python client and kopf against `k1s serve`, over HTTPS; needs Go and
                    Python 3.11 or later, and the network the first time
   oracle FOLDER    replace the recordings of kube-apiserver in oracle/ by those of a folder; `cargo test --test oracle`
@@ -38,8 +37,7 @@ fn main() -> ExitCode {
         ["ci", "--no-tests"] => ci::run(false),
         ["gen"] => r#gen::run(false),
         ["gen", "--check"] => r#gen::run(true),
-        ["guides"] => guides::run(false),
-        ["guides", "--literally"] => guides::run(true),
+        ["guides"] => guides::run(),
         ["interop"] => interop::run(),
         ["oracle", folder] => oracle::take(Path::new(folder)),
         ["tidy"] => tidy::run(),

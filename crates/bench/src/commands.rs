@@ -71,7 +71,10 @@ pub(crate) async fn run(options: Options) -> Result<(), Failure> {
             }
         }
         for (subject, mut times, expected) in [("folder", times, expected), ("floor", floor, None)] {
-            for (part, quantile) in [("p50", 0.5), ("p95", 0.95)].into_iter().filter(|_| !times.is_empty()) {
+            if times.is_empty() {
+                continue;
+            }
+            for (part, quantile) in [("p50", 0.5), ("p95", 0.95)] {
                 let value = report::quantile(&mut times, quantile);
                 let name = format!("{subject}.{name}.{part}");
                 measurements

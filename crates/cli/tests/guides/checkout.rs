@@ -12,9 +12,6 @@ use crate::player::{Shell, has, steps};
 /// Names a checkout: the pages are read from it, and their commands are run in it.
 const CHECKOUT: &str = "K1S_CHECKOUT";
 
-/// If it is set as well, `cargo` is cargo: it builds what it runs, in the checkout.
-const LITERALLY: &str = "K1S_LITERALLY";
-
 /// In a checkout, both pages use the same ports.
 static ALONE: Mutex<()> = Mutex::new(());
 
@@ -28,7 +25,7 @@ fn plays(page: &str, text: &str, at_least: usize) -> (Option<tempfile::TempDir>,
             (Some(folder), path, text.to_owned(), shell)
         }
         Some(checkout) => {
-            let shell = Shell::in_checkout(&checkout, env::var_os(LITERALLY).is_some());
+            let shell = Shell::in_checkout(&checkout);
             let text = fs::read_to_string(checkout.join(page)).unwrap();
             (None, checkout, text, shell)
         }

@@ -157,23 +157,21 @@ exit 1
 impl Shell {
     /// A shell in a folder, whose servers listen on free ports. `k1s` is the program under test.
     pub(crate) fn start(folder: &Path) -> Shell {
-        Shell::open(folder, Ports::Free(free_port(), free_port()), true)
+        Shell::open(folder, Ports::Free(free_port(), free_port()))
     }
 
-    /// A shell in a checkout, whose servers listen where the guides say. Cargo is the real one, if it is `literal`.
-    pub(crate) fn in_checkout(folder: &Path, literal: bool) -> Shell {
-        Shell::open(folder, Ports::Named, !literal)
+    /// A shell in a checkout, whose servers listen where the guides say.
+    pub(crate) fn in_checkout(folder: &Path) -> Shell {
+        Shell::open(folder, Ports::Named)
     }
 
-    fn open(folder: &Path, ports: Ports, stands_for_cargo: bool) -> Shell {
+    fn open(folder: &Path, ports: Ports) -> Shell {
         let own = tempfile::tempdir().unwrap();
         // curl shows its progress unless it writes to a terminal.
         fs::write(own.path().join(".curlrc"), "silent\nshow-error\n").unwrap();
-        if stands_for_cargo {
-            let cargo = own.path().join("cargo");
-            fs::write(&cargo, CARGO).unwrap();
-            fs::set_permissions(&cargo, PermissionsExt::from_mode(0o755)).unwrap();
-        }
+        let cargo = own.path().join("cargo");
+        fs::write(&cargo, CARGO).unwrap();
+        fs::set_permissions(&cargo, PermissionsExt::from_mode(0o755)).unwrap();
         let program = Path::new(env!("CARGO_BIN_EXE_k1s"));
         let path = env::var_os("PATH").unwrap();
         let path = [own.path().to_owned(), program.parent().unwrap().to_owned()]
@@ -185,16 +183,11 @@ impl Shell {
             .current_dir(folder)
             .env("PATH", env::join_paths(path).unwrap())
             .env("K1S_UNDER_TEST", program)
+            .env("HOME", own.path())
             .env("no_proxy", "*")
             .env_remove("http_proxy")
             .env_remove("KUBECONFIG")
             .env_remove("PORT");
-        // The real cargo finds its own in the real home folder.
-        if stands_for_cargo {
-            shell.env("HOME", own.path());
-        } else {
-            shell.env("CURL_HOME", own.path());
-        }
         let mut child =
             shell.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn().unwrap();
         let input = child.stdin.take().unwrap();
