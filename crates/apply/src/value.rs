@@ -356,7 +356,7 @@ mod tests {
         use Ordering::{Equal, Less};
         let (one, many) = (|| json!({"carotine": 1}), || json!({"carotine": 1, "ethanol": 1}));
         let cases = [
-            ("Float-1", json!(1.14), json!(3.14), Less),
+            ("Float-1", json!(1.14), json!(3.15), Less),
             ("Float-2", json!(1.0), json!(1.0), Equal),
             ("Float-3", json!(1.0), json!(1), Equal),
             ("Float-4", json!(1.0), json!(2), Less),
