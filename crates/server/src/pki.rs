@@ -22,6 +22,8 @@ use rustls::{
     pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime, pem::PemObject as _},
 };
 
+#[cfg(test)]
+pub(crate) use client::{CLIENT_AUTH, Content, extended_key_usage, extension};
 pub use request::{Signing, SigningError, SigningRequest, certificate_end, kubelet_client_name};
 
 const DAY: Duration = Duration::from_secs(24 * 3600);

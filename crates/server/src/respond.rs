@@ -3,7 +3,7 @@
 mod document;
 mod list;
 
-use http::{HeaderValue, Response, StatusCode, header};
+use http::{HeaderMap, HeaderValue, Response, StatusCode, header};
 use k1s_object::{
     Status,
     gvk::{GroupKind, GroupVersion},
@@ -31,6 +31,14 @@ pub(crate) fn bytes(code: u16, content_type: &'static str, body: impl Into<Body>
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
     response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
     response
+}
+
+/// Adds a warning for the user of a client.
+pub(crate) fn warn(headers: &mut HeaderMap, warning: &str) {
+    let text = format!("299 - {}", k1s_object::field::quote(warning));
+    if let Ok(value) = HeaderValue::from_str(&text) {
+        headers.append(header::WARNING, value);
+    }
 }
 
 /// A response of compact JSON.

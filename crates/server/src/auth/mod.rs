@@ -55,6 +55,16 @@ pub(crate) fn bearer_token(value: &str) -> Option<&str> {
     (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then_some(token)
 }
 
+/// The warning about a token that is ignored because two spaces are before it, if that is so.
+pub(crate) fn spaced_token(headers: &HeaderMap) -> Option<&'static str> {
+    let value = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
+    let mut words = value.trim().splitn(3, ' ');
+    let is_bearer = words.next()?.eq_ignore_ascii_case("bearer");
+    (is_bearer && words.next()?.is_empty() && words.next().is_some()).then_some(
+        "the provided Authorization header contains extra space before the bearer token, and is ignored",
+    )
+}
+
 /// The bearer token of a request, if it carries one.
 pub(crate) fn bearer(headers: &HeaderMap) -> Option<&str> {
     bearer_token(headers.get(header::AUTHORIZATION)?.to_str().ok()?)

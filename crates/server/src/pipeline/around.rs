@@ -30,6 +30,8 @@ use crate::{
 pub(super) struct Notes {
     pub(super) labels: Labels,
     pub(super) flow: Option<Flow>,
+    /// About its credentials.
+    pub(super) warning: Option<&'static str>,
 }
 
 /// Ends the trail of a request whose client does not wait for the response.
@@ -88,6 +90,9 @@ async fn answer(
     };
     if let Some(flow) = &notes.flow {
         flow.mark(response.headers_mut());
+    }
+    if let Some(warning) = notes.warning {
+        respond::warn(response.headers_mut(), warning);
     }
     if let Some(trail) = trail {
         response = trail.finish(response).await;

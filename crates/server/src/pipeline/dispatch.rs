@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use http::{HeaderValue, Method, Response, header};
+use http::{Method, Response, header};
 use k1s_object::Status;
 
 use crate::{
@@ -205,10 +205,7 @@ async fn act(cx: Arc<Cx>, action: Action) -> Result<Response<Body>, Error> {
         cx.tenant.verify_every(tenant::VERIFY_SOON_INTERVAL);
     }
     for warning in cx.warnings.lock().drain(..) {
-        let text = format!("299 - {}", k1s_object::field::quote(&warning));
-        if let Ok(value) = HeaderValue::from_str(&text) {
-            response.headers_mut().append(header::WARNING, value);
-        }
+        respond::warn(response.headers_mut(), &warning);
     }
     Ok(response)
 }

@@ -63,7 +63,7 @@ impl Sent<'_> {
 
     /// The user that the connection stands for, which counts before any token: the one that a front proxy names, or that of the
     /// client's certificate.
-    fn connected(&self, server: &ApiServer) -> Option<User> {
+    pub(super) fn connected(&self, server: &ApiServer) -> Option<User> {
         let peer = self.peer?;
         let now = crate::time::now(server.env()).as_second();
         let forwarded =

@@ -101,6 +101,7 @@ async fn route(
     let peer = parts.extensions.get::<Arc<Peer>>().map(|peer| &**peer);
     let audit = trail.map(|trail| enter::Audited { trail, about: enter::about(server, &info) });
     let sent = enter::Sent { headers: &parts.headers, path: info.path, peer, audit };
+    notes.warning = auth::spaced_token(&parts.headers).filter(|_| sent.connected(server).is_none());
     let entered = match info.check_timeout() {
         Err(status) => Err(status.into()),
         Ok(()) if info.is_project => {

@@ -21,22 +21,22 @@ const ED25519: &[u8] = &[0x2b, 0x65, 0x70];
 const KEY_USAGE: &[u8] = &[0x55, 0x1d, 0x0f];
 const BASIC_CONSTRAINTS: &[u8] = &[0x55, 0x1d, 0x13];
 const EXTENDED_KEY_USAGE: &[u8] = &[0x55, 0x1d, 0x25];
-pub(super) const CLIENT_AUTH: &[u8] = &[0x2b, 0x06, 0x01, 0x05, 0x05, 0x07, 0x03, 0x02];
+pub(crate) const CLIENT_AUTH: &[u8] = &[0x2b, 0x06, 0x01, 0x05, 0x05, 0x07, 0x03, 0x02];
 
 /// Maximum length of a user's or a group's name in a certificate.
 const MAX_NAME: usize = 1024;
 
 /// What a certificate says.
-pub(super) struct Content<'a> {
+pub(crate) struct Content<'a> {
     /// Object ids and values.
-    pub(super) subject: Vec<(&'a [u8], &'a str)>,
+    pub(crate) subject: Vec<(&'a [u8], &'a str)>,
     /// The `SubjectPublicKeyInfo`.
-    pub(super) key: &'a [u8],
+    pub(crate) key: &'a [u8],
     /// From when until when it is valid, since 1970.
-    pub(super) times: (Duration, Duration),
-    pub(super) extensions: Vec<Vec<u8>>,
+    pub(crate) times: (Duration, Duration),
+    pub(crate) extensions: Vec<Vec<u8>>,
     /// Random bytes.
-    pub(super) serial: [u8; 16],
+    pub(crate) serial: [u8; 16],
 }
 
 /// An attribute of a name.
@@ -45,18 +45,18 @@ fn name(id: &[u8], text: &str) -> Vec<u8> {
     write(SET, &[&pair])
 }
 
-pub(super) fn extension(id: &[u8], critical: bool, value: &[u8]) -> Vec<u8> {
+pub(crate) fn extension(id: &[u8], critical: bool, value: &[u8]) -> Vec<u8> {
     let mark: &[u8] = if critical { &[0x01, 0x01, 0xff] } else { &[] };
     write(SEQUENCE, &[&write(OBJECT_ID, &[id]), mark, &write(0x04, &[value])])
 }
 
 /// The usages of the key; `bits` from the highest, without zeros at the end.
-pub(super) fn key_usage(bits: &[u8]) -> Vec<u8> {
+pub(crate) fn key_usage(bits: &[u8]) -> Vec<u8> {
     let unused = bits.last().map_or(0, |last| last.trailing_zeros().min(7));
     extension(KEY_USAGE, true, &write(0x03, &[&[u8::try_from(unused).unwrap_or_default()], bits]))
 }
 
-pub(super) fn extended_key_usage(ids: &[&[u8]]) -> Vec<u8> {
+pub(crate) fn extended_key_usage(ids: &[&[u8]]) -> Vec<u8> {
     let ids: Vec<u8> = ids.iter().flat_map(|id| write(OBJECT_ID, &[id])).collect();
     extension(EXTENDED_KEY_USAGE, false, &write(SEQUENCE, &[&ids]))
 }
@@ -109,7 +109,7 @@ impl Authority {
     }
 
     /// Signs a certificate, as DER.
-    pub(super) fn certify(&self, content: Content<'_>) -> Result<Vec<u8>, PkiError> {
+    pub(crate) fn certify(&self, content: Content<'_>) -> Result<Vec<u8>, PkiError> {
         let Content { subject, key, times, extensions, mut serial } = content;
         let signer = self.issuer.key();
         let algorithm = match signer.algorithm() {

@@ -387,3 +387,6 @@ where
     };
     handshake.inspect_err(|error| tracing::debug!(%error, "TLS handshake failed")).ok()
 }
+
+#[cfg(test)]
+mod upstream;

@@ -18,8 +18,9 @@ use tokio::{net::TcpListener, sync::Notify};
 use tokio_rustls::{
     TlsAcceptor,
     rustls::{
-        ServerConfig, crypto,
+        RootCertStore, ServerConfig, crypto,
         pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject as _},
+        server::WebPkiClientVerifier,
     },
 };
 
@@ -102,18 +103,31 @@ impl Pages {
 impl Issuer {
     /// An issuer whose keys are these.
     pub(crate) async fn start(keys: &[(&str, &str)]) -> Issuer {
+        Issuer::with_clients(keys, "").await
+    }
+
+    /// One whose clients must have a certificate of this authority, unless that is empty.
+    pub(crate) async fn with_clients(keys: &[(&str, &str)], clients: &str) -> Issuer {
         let env = Env::system();
         let authority = Authority::generate(env.wall()).unwrap();
         let files = authority.issue(&["localhost".into()], env.wall()).unwrap();
         let chain =
             CertificateDer::pem_slice_iter(files.certificate.as_bytes()).map(Result::unwrap).collect();
         let key = PrivateKeyDer::from_pem_slice(files.key.as_bytes()).unwrap();
-        let config = ServerConfig::builder_with_provider(Arc::new(crypto::ring::default_provider()))
+        let provider = Arc::new(crypto::ring::default_provider());
+        let config = ServerConfig::builder_with_provider(provider.clone())
             .with_safe_default_protocol_versions()
-            .unwrap()
-            .with_no_client_auth()
-            .with_single_cert(chain, key)
             .unwrap();
+        let config = match CertificateDer::from_pem_slice(clients.as_bytes()) {
+            Ok(clients) => {
+                let mut roots = RootCertStore::empty();
+                roots.add(clients).unwrap();
+                let roots = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider);
+                config.with_client_cert_verifier(roots.build().unwrap())
+            }
+            Err(_) => config.with_no_client_auth(),
+        };
+        let config = config.with_single_cert(chain, key).unwrap();
         let acceptor = TlsAcceptor::from(Arc::new(config));
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("https://localhost:{}", listener.local_addr().unwrap().port());

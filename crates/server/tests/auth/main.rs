@@ -8,6 +8,7 @@ mod bootstrap_tokens;
 mod front_proxy;
 mod issuer;
 mod oidc;
+mod upstream;
 mod webhook;
 
 use std::{sync::Arc, time::Duration};

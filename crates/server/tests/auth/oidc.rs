@@ -26,17 +26,16 @@ async fn trusting(jwt: Vec<JwtAuthenticator>) -> ApiServer {
 }
 
 /// The answer to a review of a token.
-async fn review(server: &ApiServer, token: &str) -> Value {
+pub(crate) async fn review(server: &ApiServer, token: &str) -> Value {
     Client::admin(server).create(TOKEN_REVIEWS, json!({"spec": {"token": token}})).await["status"].take()
 }
 
 /// What is wrong with a token; empty if nothing is.
-async fn error(server: &ApiServer, token: &str) -> String {
-    review(server, token).await["error"]
-        .as_str()
-        .unwrap_or_default()
-        .replace("[invalid bearer token, ", "")
-        .replace(']', "")
+pub(crate) async fn error(server: &ApiServer, token: &str) -> String {
+    let review = review(server, token).await;
+    let error = review["error"].as_str().unwrap_or_default();
+    let own = error.strip_prefix("[invalid bearer token, ").and_then(|own| own.strip_suffix(']'));
+    own.unwrap_or(error).to_owned()
 }
 
 /// Waits until a condition holds that another task brings about.
@@ -50,7 +49,7 @@ async fn until<F: Future<Output = bool>>(what: &str, condition: impl Fn() -> F) 
 }
 
 /// Waits until the keys of the issuers are known.
-async fn initialized(server: &ApiServer, token: &str) {
+pub(crate) async fn initialized(server: &ApiServer, token: &str) {
     until("the issuer is known", || async {
         error(server, token).await != "oidc: authenticator not initialized"
     })
@@ -98,7 +97,7 @@ async fn a_token_of_an_issuer_names_a_user_in_every_tenant() {
         signed("a", RSA_1, &changed)
     };
     for (token, expected) in [
-        (with("aud", "other".into()), "oidc: verify token: oidc: expected audience \"k1s\" got [\"other\""),
+        (with("aud", "other".into()), "oidc: verify token: oidc: expected audience \"k1s\" got [\"other\"]"),
         (
             with("exp", 1.into()),
             "oidc: verify token: oidc: token is expired (Token Expiry: 1970-01-01 00:00:01 +0000 UTC)",
@@ -256,7 +255,7 @@ async fn groups_may_be_elsewhere() {
         ),
         (
             |_, answer| answer["aud"] = "your-client".into(),
-            "oidc: could not expand distributed claims: verify distributed claim token: oidc: expected audience \"k1s\" got [\"your-client\"".into(),
+            "oidc: could not expand distributed claims: verify distributed claim token: oidc: expected audience \"k1s\" got [\"your-client\"]".into(),
         ),
         (
             |_, answer| answer["exp"] = 1.into(),

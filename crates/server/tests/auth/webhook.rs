@@ -10,7 +10,7 @@ use super::{
 };
 
 /// A server that asks this webhook about tokens.
-async fn asking(webhook: &Issuer, change: impl FnOnce(&mut TokenWebhookOptions)) -> ApiServer {
+pub(crate) async fn asking(webhook: &Issuer, change: impl FnOnce(&mut TokenWebhookOptions)) -> ApiServer {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("webhook.kubeconfig");
     std::fs::write(folder.path().join("ca.pem"), webhook.authority.certificate()).unwrap();
@@ -26,13 +26,13 @@ async fn asking(webhook: &Issuer, change: impl FnOnce(&mut TokenWebhookOptions))
     server_with(options).await
 }
 
-fn answer(version: &str, status: &Value) -> Page {
+pub(crate) fn answer(version: &str, status: &Value) -> Page {
     Page::Body(json!({"apiVersion": format!("authentication.k8s.io/{version}"), "kind": "TokenReview", "status": status}).to_string())
 }
 
-const OURS: &str = "https://kubernetes.default.svc.cluster.local";
+pub(crate) const OURS: &str = "https://kubernetes.default.svc.cluster.local";
 
-async fn review(server: &ApiServer, spec: Value) -> Value {
+pub(crate) async fn review(server: &ApiServer, spec: Value) -> Value {
     Client::admin(server).create(TOKEN_REVIEWS, json!({ "spec": spec })).await["status"].take()
 }
 

@@ -162,7 +162,7 @@ async fn tokens_as_upstream_takes_them() {
         ("valid egress type with no egress config for the given type", "likewise"),
     ];
     for case in &cases {
-        // These need a server: they are played in tests/auth/oidc.rs.
+        // These need an issuer: they are played in tests/auth/upstream/issuers.rs.
         if case.remote
             || !case.responses.is_empty()
             || !case.unhealthy.is_empty()
