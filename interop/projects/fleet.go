@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"net"
 	"net/url"
 	"sync"
 
@@ -29,10 +30,10 @@ var (
 // ConfigMaps with an informer in each.
 type fleet struct {
 	host *rest.Config
-	// What is watched, the condition that has to be true, and the path of the control plane.
+	// What is watched, the condition that has to be true, and whether control planes have addresses of their own.
 	found     schema.GroupVersionResource
 	condition string
-	path      string
+	addresses bool
 
 	mutex   sync.Mutex
 	engaged map[string]context.CancelFunc
@@ -40,23 +41,33 @@ type fleet struct {
 
 // external finds projects as an operator outside of the platform does.
 func external(host *rest.Config) *fleet {
-	path := "/apis/resourcemanager.miloapis.com/v1alpha1/projects/%s/control-plane"
-	return &fleet{host: host, found: projects, condition: "Ready", path: path, engaged: map[string]context.CancelFunc{}}
+	return &fleet{host: host, found: projects, condition: "Ready", engaged: map[string]context.CancelFunc{}}
 }
 
 // internal finds their control planes, as an operator of the platform itself does.
 func internal(host *rest.Config) *fleet {
-	return &fleet{host: host, found: planes, condition: "ControlPlaneReady", path: "/clusters/%s", engaged: map[string]context.CancelFunc{}}
+	return &fleet{host: host, found: planes, condition: "ControlPlaneReady", addresses: true, engaged: map[string]context.CancelFunc{}}
 }
 
-// config is that of a project's control plane.
+// config is that of a project's control plane, as Milo's provider makes it.
 func (f *fleet) config(project string) (*rest.Config, error) {
 	config := rest.CopyConfig(f.host)
 	address, err := url.Parse(config.Host)
 	if err != nil {
 		return nil, err
 	}
-	address.Path = fmt.Sprintf(f.path, project)
+	if f.addresses {
+		// In a cluster, DNS leads such addresses to the server, whose certificate is for another name.
+		server := address.Host
+		config.Dial = func(ctx context.Context, network, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, network, server)
+		}
+		config.ServerName = address.Hostname()
+		address.Path = ""
+		address.Host = fmt.Sprintf("milo-apiserver.project-%s.svc.cluster.local:6443", project)
+	} else {
+		address.Path = fmt.Sprintf("/apis/resourcemanager.miloapis.com/v1alpha1/projects/%s/control-plane", project)
+	}
 	config.Host = address.String()
 	return config, nil
 }

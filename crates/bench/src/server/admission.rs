@@ -11,7 +11,7 @@ use bytes::Bytes;
 use http::{Method, Request, Response};
 use http_body_util::{BodyExt as _, Full};
 use hyper::{body::Incoming, server::conn::http1, service::service_fn};
-use hyper_util::rt::TokioIo;
+use hyper_util::{rt::TokioIo, service::TowerToHyperService};
 use k1s_env::Env;
 use k1s_runtime::webhook::{Webhook, WebhookOptions, WebhookServer, paths};
 use k1s_server::{Authority, LocalServices, ServerOptions};
@@ -23,7 +23,7 @@ use tokio_rustls::TlsAcceptor;
 
 use super::{
     GROUP, Measured, Notes, Run,
-    client::{Client, Content},
+    client::{Client, Content, Target},
     inside::Inside,
     objects, process, work,
 };
@@ -32,6 +32,7 @@ use crate::{Failure, report::Unit};
 const POLICIES: u64 = 100;
 const RULES: u64 = 10;
 const ROUNDS: u64 = 9;
+const CLIENTS: usize = 32;
 const REGISTRATION: &str = "/apis/admissionregistration.k8s.io/v1";
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
@@ -143,6 +144,25 @@ async fn serve_https(env: &Env) -> Result<Value, Failure> {
     )
 }
 
+/// Serves a server of this process over HTTP.
+async fn serve_http(env: &Env, inside: &Inside) -> Result<Target, Failure> {
+    let listener = TcpListener::bind("127.0.0.1:0").await?;
+    let target = Target { address: listener.local_addr()?, tls: false, token: String::new() };
+    let (spawner, server) = (env.clone(), inside.server());
+    drop(env.spawn("server", async move {
+        while let Ok((tcp, _)) = listener.accept().await {
+            // As `k1s serve` does.
+            let _ = tcp.set_nodelay(true);
+            let server = TowerToHyperService::new(server.clone());
+            drop(spawner.spawn("connection", async move {
+                // A connection that ends is the end of the measurement.
+                let _ = http1::Builder::new().serve_connection(TokioIo::new(tcp), server).await;
+            }));
+        }
+    }));
+    Ok(target)
+}
+
 /// A server in this process, and the path and bodies of what it creates.
 struct Subject {
     inside: Inside,
@@ -236,7 +256,8 @@ impl Run<'_> {
         let share = |subject: &Subject| (subject.cost() / none - 1.0) * 100.0;
         notes.add("admission.create-none", none, Unit::Microseconds, None);
         notes.add("admission.policies-100-other-kind", share(&other_kind), Unit::Percent, Some(5.0));
-        notes.add("admission.policies-100-other-namespace", share(&other_namespace), Unit::Percent, None);
+        let other_namespace = share(&other_namespace);
+        notes.add("admission.policies-100-other-namespace", other_namespace, Unit::Percent, Some(5.0));
         notes.add("admission.webhook-in-process", in_process.cost() - none, Unit::Microseconds, Some(30.0));
         notes.add("admission.webhook-https", over_https.cost() - none, Unit::Microseconds, None);
 
@@ -249,13 +270,34 @@ impl Run<'_> {
         Ok(())
     }
 
+    /// Creates per second over HTTP of a server in this process, which shares it with its clients: with a webhook that is called
+    /// without a socket, beside none.
+    pub(super) async fn admission_here(&self, notes: &mut Notes<'_>) -> Result<(), Failure> {
+        let (env, limit) = (self.env, self.sizes.limit);
+        let mut options = ServerOptions::default();
+        options.services.local = serve_local(env)?;
+        let mut inside = Inside::with(env, options).await?;
+        let target = serve_http(env, &inside).await?;
+        let config = json!({"url": format!("https://hook.k1s.dev{}", paths::validate::<ConfigMap>())});
+        for what in ["here-none", "webhook-in-process"] {
+            if what == "webhook-in-process" {
+                let path = format!("{REGISTRATION}/validatingwebhookconfigurations");
+                let body = webhook("hook", &config, "configmaps", None);
+                inside.call(Method::POST, path, body.into()).await?;
+            }
+            let namespace = self.namespace(&mut Client::connect(env, &target).await?, what).await?;
+            let done = work::create(env, &target, CLIENTS, &namespace, u64::MAX, limit).await?;
+            notes.rate(&format!("admission.create.c32-{what}"), done, None);
+        }
+        Ok(())
+    }
+
     /// Over HTTP, of k1s as of any other server.
     pub(super) async fn admission_of(
         &self,
         server: Measured<'_>,
         notes: &mut Notes<'_>,
     ) -> Result<(), Failure> {
-        const CLIENTS: usize = 32;
         let (env, limit, target) = (self.env, self.sizes.limit, server.target);
         let mut client = Client::connect(env, target).await?;
         let group = format!("{}.{GROUP}", env.name_suffix());

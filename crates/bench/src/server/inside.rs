@@ -35,6 +35,11 @@ impl Inside {
         Ok(Inside { env: env.clone(), server: server.as_user(User::admin()) })
     }
 
+    /// The server, for its administrator.
+    pub(crate) fn server(&self) -> ApiServer {
+        self.server.clone()
+    }
+
     /// The same server, for a user with the rights of its roles.
     pub(crate) fn as_user(&self, user: User) -> Inside {
         Inside { env: self.env.clone(), server: self.server.as_user(user) }

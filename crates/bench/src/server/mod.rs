@@ -279,6 +279,7 @@ impl Run<'_> {
         if kept == Kept::Memory && self.wants(Part::Admission) {
             tell("admission");
             self.admission(notes).await?;
+            self.admission_here(notes).await?;
             tell("admission over HTTP");
             let child = self.child(kept, false).await?;
             self.admission_of(Measured::child(&child), notes).await?;
