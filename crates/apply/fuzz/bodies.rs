@@ -2,7 +2,7 @@
 
 use k1s_apply::{
     FieldSet, Path, PathElement,
-    managed::{FieldManager, ScaleManagers, Single, decode, encode},
+    managed::{ApplyError, FieldManager, ScaleManagers, Single, decode, encode},
     merge::{ManagerId, Managers, Operation, Updater},
     schema::{Atom, Field, List, Map, Relationship, Scalar, Schema, TypeRef},
     typed::{Duplicates, Typed},
@@ -77,6 +77,43 @@ pub(crate) fn entries(data: &[u8]) {
         let _ = manager.extract(&live, "you");
     }
     stored(&json, &object);
+}
+
+/// The annotation of a client-side apply, with any text: kubectl's first server-side apply takes a field from it if the annotation
+/// has that field with the value that it still has.
+pub(crate) fn last_applied(data: &[u8]) {
+    const ANNOTATION: &str = "kubectl.kubernetes.io/last-applied-configuration";
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    let schema = Schema::new();
+    let versions = Single::new("v1", &schema, Schema::deduced());
+    let manager = FieldManager::new(&versions, "v1", "ConfigMap", "2024-01-01T00:00:00Z");
+    let empty = json!({"apiVersion": "v1", "kind": "ConfigMap"});
+    let mut live = json!({"apiVersion": "v1", "kind": "ConfigMap",
+        "metadata": {"name": "a", "annotations": {ANNOTATION: text}}, "data": {"k": "a", "l": "a"}});
+    manager.update(&empty, &mut live, "kubectl-client-side-apply");
+    let config =
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"k": "b"}});
+
+    let last = serde_json::from_str::<Value>(text).unwrap_or_default();
+    let is_kubectls = last["apiVersion"] == "v1" && last["data"]["k"] == "a";
+    match manager.apply(&live, &config, "kubectl", false) {
+        Ok(applied) => {
+            assert!(is_kubectls, "{text:?} gives kubectl a field");
+            assert_eq!(applied.object["data"], json!({"k": "b", "l": "a"}));
+            let annotation = applied.object["metadata"]["annotations"][ANNOTATION].as_str();
+            let annotated =
+                annotation.map(|text| serde_json::from_str::<Value>(text).expect("JSON was written"));
+            assert_eq!(annotated.as_ref(), Some(&config));
+        }
+        Err(ApplyError::Conflicts(conflicts)) => {
+            assert!(!is_kubectls, "{text:?} gives kubectl nothing");
+            let paths: Vec<String> = conflicts.0.iter().map(|conflict| conflict.path.to_string()).collect();
+            assert_eq!(paths, [".data.k"]);
+        }
+        Err(other) => panic!("{text:?}: {other}"),
+    }
+    let other = manager.apply(&live, &config, "other", false);
+    assert!(matches!(other, Err(ApplyError::Conflicts(_))), "{text:?} is about kubectl alone");
 }
 
 /// Entries as a server stores them, with `fieldsV1` as text that may be anything.

@@ -110,6 +110,23 @@ fn entry() -> impl Strategy<Value = Value> {
     })
 }
 
+const LAST: &[&str] =
+    &["apiVersion", "kind", "metadata", "data", "k", "l", "v1", "v2", "ConfigMap", "a", "b"];
+
+/// What the annotation of a client-side apply mostly has: the configuration that was applied.
+fn last_applied_value() -> impl Strategy<Value = Value> {
+    let some = |values: &'static [&'static str]| proptest::sample::select(values).prop_map(Value::from);
+    let any = || json(LAST);
+    let data = prop_oneof![
+        9 => (some(&["a", "a", "b"]), proptest::option::of(any()))
+            .prop_map(|(k, l)| l.map_or(json!({"k": k}), |l| json!({"k": k, "l": l}))),
+        1 => any(),
+    ];
+    (some(&["v1", "v1", "v1", "v2"]), data, proptest::option::of(any())).prop_map(|(version, data, metadata)| {
+        json!({"apiVersion": version, "kind": "ConfigMap", "metadata": metadata, "data": data})
+    })
+}
+
 /// An object that mostly matches the schema.
 fn object() -> impl Strategy<Value = Value> {
     let text = || proptest::sample::select(&["a", "b"][..]).prop_map(Value::from);
@@ -151,6 +168,7 @@ proptest! {
         bodies::fields_text(&data);
         bodies::path_element(&data);
         bodies::entries(&data);
+        bodies::last_applied(&data);
         bodies::merge(&data);
     }
 
@@ -177,6 +195,15 @@ proptest! {
     ) {
         bodies::entries(&entries);
         bodies::entries(&any);
+    }
+
+    #[test]
+    fn last_applied(
+        last in text(collection::vec(last_applied_value(), 1)),
+        any in text(collection::vec(json(LAST), 1)),
+    ) {
+        bodies::last_applied(&last);
+        bodies::last_applied(&any);
     }
 
     #[test]
