@@ -43,3 +43,8 @@ mod value;
 pub use fields_v1::FieldsError;
 pub use path::{Path, PathElement};
 pub use set::FieldSet;
+
+/// The example of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
