@@ -431,15 +431,14 @@ impl<'a> Updater<'a> {
         Filter::filter(self.filter, config.field_set())
     }
 
-    /// The fields of a configuration, and the object with it merged in; no object if that changes nothing.
+    /// The object with a configuration merged in; `None` if that changes nothing.
     pub(crate) fn merge(
         &self,
         live: &Typed<'a>,
         config: &Typed<'a>,
-    ) -> Result<(FieldSet, Option<Typed<'a>>), MergeError> {
+    ) -> Result<Option<Typed<'a>>, MergeError> {
         let new = live.merge(config).map_err(|why| failed("failed to merge config", why))?;
-        let fields = self.fields(config);
-        Ok((fields, (!value::equal(&live.value, &new.value)).then_some(new)))
+        Ok((!value::equal(&live.value, &new.value)).then_some(new))
     }
 
     /// Removes the fields that the applier no longer applies, and nobody else owns.

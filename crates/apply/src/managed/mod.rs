@@ -90,6 +90,13 @@ pub struct Applied {
     pub changed: bool,
 }
 
+/// What managers own as it is stored, and which entry is the applier's.
+struct Last<'v> {
+    entries: &'v Value,
+    texts: Vec<&'v str>,
+    own: usize,
+}
+
 /// Keeps `metadata.managedFields` of the objects of a kind.
 pub struct FieldManager<'a> {
     versions: &'a dyn Versions,
@@ -471,14 +478,28 @@ impl<'a> FieldManager<'a> {
         force: bool,
     ) -> Result<Applied, ApplyError> {
         self.check_type(config)?;
-        if let Some(applied) = self.applied_again(live, config, name)? {
-            return Ok(applied);
+        let this = self.shorter();
+        let mut known = None;
+        if let Some(last) = self.last(live, name) {
+            let pair = self.typed_for_apply(&this, live, config)?;
+            if let Some(applied) = self.applied_again(&last, &pair, name)? {
+                return Ok(applied);
+            }
+            known = Some(pair);
         }
-        let managers = self
+        let mut managers = self
             .decode(entries(live))
             .map_err(|why| ApplyError::Failed(format!("failed to decode managed fields: {why}")))?;
-        let mut result = self.apply_once(live, config, managers.clone(), name, force);
-        if name == last_applied::KUBECTL
+        if managers.is_empty() {
+            managers = self.before_first_apply(live)?;
+        }
+        let pair = match known {
+            Some(pair) => pair,
+            None => self.typed_for_apply(&this, live, config)?,
+        };
+        let before = (name == last_applied::KUBECTL).then(|| managers.clone());
+        let mut result = self.apply_once(&pair, managers, name, force);
+        if let Some(managers) = before
             && let Err(ApplyError::Conflicts(conflicts)) = &result
             && let Some(allowed) = self.last_applied_fields(live)
         {
@@ -486,7 +507,7 @@ impl<'a> FieldManager<'a> {
             let rest: Vec<_> =
                 conflicts.0.iter().filter(|conflict| !allowed.has(&conflict.path.0)).cloned().collect();
             result = if rest.is_empty() {
-                self.apply_once(live, config, managers, name, true)
+                self.apply_once(&pair, managers, name, true)
             } else {
                 Err(ApplyError::Conflicts(Conflicts(rest)))
             };
@@ -523,37 +544,41 @@ impl<'a> FieldManager<'a> {
         Ok(texts.get(own).copied() == Some(&*fields))
     }
 
+    /// What a manager has applied last, if the managers are those of today's schema and version.
+    fn last<'v>(&self, live: &'v Value, name: &str) -> Option<Last<'v>> {
+        let entries = entries(live).filter(|_| self.schemas_are_unchanged)?;
+        let (texts, own) = self.texts(entries, &self.id(name, Operation::Apply))?;
+        Some(Last { entries, texts, own: own? })
+    }
+
     /// Applies a configuration of the same fields as the last one of this manager, if none of them changes hands: so do most
     /// controllers, over and over. Nothing is decoded or pruned.
-    fn applied_again(&self, live: &Value, config: &Value, name: &str) -> Result<Option<Applied>, ApplyError> {
-        if !self.schemas_are_unchanged {
+    fn applied_again(
+        &self,
+        Last { entries, texts, own }: &Last<'_>,
+        (live, config): &(Typed<'_>, Typed<'_>),
+        name: &str,
+    ) -> Result<Option<Applied>, ApplyError> {
+        let updater = self.updater();
+        if texts.get(*own).copied() != Some(&*strip(updater.fields(config)).to_fields_v1_json()) {
             return Ok(None);
         }
-        let id = self.id(name, Operation::Apply);
-        let Some(before) = entries(live) else { return Ok(None) };
-        let Some((texts, Some(own))) = self.texts(before, &id) else { return Ok(None) };
-        let this = self.shorter();
-        let (typed_live, typed_config) = self.typed_for_apply(&this, live, config)?;
-        let updater = this.updater();
-        let (fields, new) = updater.merge(&typed_live, &typed_config)?;
-        if texts.get(own).copied() != Some(&*strip(fields).to_fields_v1_json()) {
-            return Ok(None);
-        }
+        let new = updater.merge(live, config)?;
         // Whoever is alone takes nothing from others, whatever has changed.
         if let Some(new) = new.as_ref().filter(|_| texts.len() > 1) {
-            let changes = updater.compare(&typed_live, new)?;
+            let changes = updater.compare(live, new)?;
             let taken = |(at, text): (usize, &&str)| {
-                at != own && changes.written.count_in_json(text).is_none_or(|hits| hits > 0)
+                at != *own && changes.written.count_in_json(text).is_none_or(|hits| hits > 0)
             };
             if !changes.removed.is_empty() || texts.iter().enumerate().any(taken) {
                 return Ok(None);
             }
         }
         let mut changed = new.is_some();
-        let entries = self.touched(before, changed.then_some(own));
-        let mut object = new.map_or_else(|| live.clone(), |new| new.value.into_owned());
+        let entries = self.touched(entries, changed.then_some(*own));
+        let mut object = new.map_or_else(|| live.value.clone().into_owned(), |new| new.value.into_owned());
         if name == last_applied::KUBECTL {
-            changed |= last_applied::refresh(&mut object, config);
+            changed |= last_applied::refresh(&mut object, &config.value);
         }
         put_entries(&mut object, entries);
         Ok(Some(Applied { object, changed }))
@@ -595,41 +620,38 @@ impl<'a> FieldManager<'a> {
         }
     }
 
+    /// The managers of an object that has none: one owns all that is there.
+    fn before_first_apply(&self, live: &Value) -> Result<Managers, ApplyError> {
+        let nothing;
+        let empty = match self.empty {
+            Some(empty) => empty,
+            None => {
+                nothing = serde_json::json!({"apiVersion": self.version, "kind": self.kind});
+                &nothing
+            }
+        };
+        let unmanaged;
+        let before = if entries(live).is_some() {
+            unmanaged = without_entries(live);
+            &unmanaged
+        } else {
+            live
+        };
+        self.track_update(empty, before, None, Managers::new(), BEFORE_FIRST_APPLY)
+            .map_err(|why| ApplyError::Failed(format!("failed to create manager for existing fields: {why}")))
+    }
+
     fn apply_once(
         &self,
-        live: &Value,
-        config: &Value,
+        (live, config): &(Typed<'_>, Typed<'_>),
         mut managers: Managers,
         name: &str,
         force: bool,
     ) -> Result<(Value, Managers, bool), ApplyError> {
-        let this = self.shorter();
-        if managers.is_empty() {
-            let nothing;
-            let empty = match self.empty {
-                Some(empty) => empty,
-                None => {
-                    nothing = serde_json::json!({"apiVersion": self.version, "kind": self.kind});
-                    &nothing
-                }
-            };
-            let unmanaged;
-            let before = if entries(live).is_some() {
-                unmanaged = without_entries(live);
-                &unmanaged
-            } else {
-                live
-            };
-            managers =
-                this.track_update(empty, before, None, managers, BEFORE_FIRST_APPLY).map_err(|why| {
-                    ApplyError::Failed(format!("failed to create manager for existing fields: {why}"))
-                })?;
-        }
-        let (typed_live, typed_config) = self.typed_for_apply(&this, live, config)?;
         let id = self.id(name, Operation::Apply);
         // Managers may be those of an older schema, also where updates need not care.
-        let updater = Updater::new(this.versions).filter(this.filter).filter_all_versions(this.filter_all);
-        let new = updater.apply(&typed_live, &typed_config, &mut managers, &id, force)?;
+        let updater = Updater::new(self.versions).filter(self.filter).filter_all_versions(self.filter_all);
+        let new = updater.apply(live, config, &mut managers, &id, force)?;
         if let Some(owned) = managers.get_mut(&id) {
             owned.fields = strip(std::mem::take(&mut owned.fields));
             if owned.fields.is_empty() {
@@ -643,7 +665,7 @@ impl<'a> FieldManager<'a> {
                 }
                 Ok((new.value.into_owned(), managers, true))
             }
-            None => Ok((live.clone(), managers, false)),
+            None => Ok((live.value.clone().into_owned(), managers, false)),
         }
     }
 
