@@ -3,6 +3,8 @@
 //! The server adds what is missing, and never removes what is more: only `kubectl auth reconcile` does, in kubectl. So those
 //! cases `without union` do not hold in which there is more than expected.
 
+#![allow(clippy::type_complexity, reason = "tables")]
+
 use serde_json::{Map, Value, json};
 
 use super::policy::{Reconciled, reconciled};

@@ -1,6 +1,8 @@
 //! The cases of Kubernetes' own tests of its aggregator, under the names of these tests, through the API. Which of them are elsewhere
 //! or have no equivalent is in docs/architecture.md.
 
+#![allow(clippy::type_complexity, reason = "tables")]
+
 use super::{extension::GROUP, *};
 use crate::extension::Way;
 

@@ -1,6 +1,8 @@
 //! The cases of Kubernetes' own tests of client certificates, under the names of these tests. Requests without TLS or without
 //! a certificate, two cases of each, never come here: they are in `tests/auth`.
 
+#![allow(clippy::type_complexity, reason = "tables")]
+
 use std::time::{Duration, SystemTime};
 
 use rcgen::{KeyPair, PublicKeyData as _};

@@ -2,6 +2,8 @@
 //! client certificates are in `serve/tls/upstream.rs`, those of front proxies in `identity/request_header.rs`,
 //! and those of OpenID Connect that need no issuer in `identity/oidc/tests.rs`.
 
+#![allow(clippy::type_complexity, reason = "tables")]
+
 mod bearer;
 mod issuers;
 mod token_webhook;
