@@ -8,6 +8,7 @@ use std::{
 use serde_json::{Map, Value};
 
 use super::{Additional, Limits, ListType, Pattern, Structural, Type, formats::Format, rules::Rules};
+use crate::meta::{self, Malformed};
 
 /// Maximum nesting of a schema; a decoded document is never deeper.
 const DEPTH: usize = k1s_object::depth::MAX_DEPTH;
@@ -22,7 +23,7 @@ pub(crate) struct Compiler {
 impl Compiler {
     pub(crate) fn compile(&mut self, schema: &Value) -> Structural {
         let mut compiled = self.node(schema, 0);
-        compiled.prune_defaults();
+        compiled.prune_defaults(None);
         compiled.mark_rules();
         compiled
     }
@@ -184,23 +185,75 @@ fn strings(map: &Map<String, Value>, key: &str, compiler: &mut Compiler) -> Box<
     list.into_iter().flatten().filter_map(Value::as_str).map(|text| compiler.name(text)).collect()
 }
 
-impl Structural {
-    /// Prunes the defaults themselves.
-    fn prune_defaults(&mut self) {
-        if let Some(mut default) = self.default.take() {
-            self.prune_default(&mut default);
-            self.default = Some(default);
+/// Where a schema is below the `metadata` of an embedded object.
+enum Place<'a> {
+    Metadata,
+    Field(&'a Place<'a>, &'a str),
+    Item(&'a Place<'a>),
+}
+
+impl Place<'_> {
+    /// The metadata with this value at the place, and nothing else.
+    fn around(&self, value: Value) -> Value {
+        match self {
+            Place::Metadata => value,
+            Place::Field(above, name) => {
+                above.around(Value::Object(Map::from_iter([((*name).to_owned(), value)])))
+            }
+            Place::Item(above) => above.around(Value::Array(vec![value])),
         }
-        for (_, property) in &mut self.properties {
-            property.prune_defaults();
+    }
+
+    /// The value at the place in metadata.
+    fn within(&self, metadata: Value) -> Option<Value> {
+        match self {
+            Place::Metadata => Some(metadata),
+            Place::Field(above, name) => above.within(metadata)?.as_object_mut()?.shift_remove(*name),
+            Place::Item(above) => above.within(metadata)?.as_array_mut()?.pop(),
+        }
+    }
+}
+
+impl Structural {
+    /// Prunes the defaults themselves. `place`: the schema is that of embedded metadata, or of a part of it, whose defaults are
+    /// dropped if Kubernetes does not know them.
+    fn prune_defaults(&mut self, place: Option<&Place<'_>>) {
+        if let Some(mut default) = self.default.take() {
+            self.default = match place {
+                None => {
+                    self.prune_default(&mut default);
+                    Some(default)
+                }
+                // What the schema does not specify of metadata stays.
+                Some(place) => {
+                    let mut metadata = place.around(*default);
+                    // What is malformed is dropped, so that there is no error.
+                    let _ = meta::coerce(&mut metadata, Malformed::Drop, &mut Vec::new());
+                    place.within(metadata).map(Box::new)
+                }
+            };
+        }
+        let embedded = self.embedded;
+        for (name, property) in &mut self.properties {
+            match place {
+                None if embedded && &**name == "metadata" => property.prune_defaults(Some(&Place::Metadata)),
+                None => property.prune_defaults(None),
+                Some(place) => property.prune_defaults(Some(&Place::Field(place, &**name))),
+            }
         }
         if let Additional::Schema(schema) = &mut self.additional
             && let Some(schema) = Arc::get_mut(schema)
         {
-            schema.prune_defaults();
+            match place {
+                None => schema.prune_defaults(None),
+                Some(place) => schema.prune_defaults(Some(&Place::Field(place, "*"))),
+            }
         }
         if let Some(items) = self.items.as_mut().and_then(Arc::get_mut) {
-            items.prune_defaults();
+            match place {
+                None => items.prune_defaults(None),
+                Some(place) => items.prune_defaults(Some(&Place::Item(place))),
+            }
         }
     }
 }

@@ -10,3 +10,4 @@ mod custom_resources;
 mod embedded;
 mod managers;
 mod patches;
+mod upstream;

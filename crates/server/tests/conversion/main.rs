@@ -13,6 +13,7 @@ mod migration;
 mod parameters;
 mod remote;
 mod storage;
+mod upstream;
 mod verbs;
 mod views;
 mod world;
