@@ -6,6 +6,8 @@
 mod namespaces;
 mod policy;
 mod rule;
+#[cfg(test)]
+mod upstream;
 
 use std::{
     collections::HashMap,
@@ -110,7 +112,7 @@ impl Hook {
             name: text("name").to_owned(),
             configuration: configuration.to_owned(),
             rules: list("rules").map(Rule::new).collect(),
-            equivalent: text("matchPolicy") != "Exact",
+            equivalent: text("matchPolicy") == "Equivalent",
             namespaces: selector(webhook, "namespaceSelector"),
             objects: selector(webhook, "objectSelector"),
             conditions: list("matchConditions").map(condition).collect(),

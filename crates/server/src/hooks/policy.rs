@@ -49,7 +49,7 @@ impl NamedRule {
 }
 
 impl Criteria {
-    fn new(criteria: &Value) -> Criteria {
+    pub(super) fn new(criteria: &Value) -> Criteria {
         Criteria {
             rules: NamedRule::all(criteria, "resourceRules"),
             excluded: NamedRule::all(criteria, "excludeResourceRules"),

@@ -1,4 +1,4 @@
-//! Admission webhooks: called in this process and over HTTPS, from well-behaved to hostile.
+//! Admission webhooks: called in this process and over HTTPS, from well-behaved to hostile; and cases of upstream, of policies too.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
@@ -12,6 +12,7 @@ mod mutating;
 mod order;
 mod remote;
 mod reviews;
+mod upstream;
 
 use std::{convert::Infallible, sync::Arc};
 

@@ -10,7 +10,7 @@ use crate::{
     admission::Attributes,
     conversion, errors,
     hooks::{Binding, ParamKind},
-    resource::Resource,
+    resource::{Resource, Source},
     stored::Stored,
 };
 
@@ -55,7 +55,7 @@ pub(super) async fn collect(
     let tenant = &a.cx.tenant;
     // A request may rely on parameters that were written just before.
     let snapshot = tenant.cache(resource).now().await.map_err(|status| status.message)?;
-    let found = if reference.name.is_empty() {
+    let mut found = if reference.name.is_empty() {
         let nothing = Err("one of name or selector must be provided".to_owned());
         let selector = reference.selector.as_ref().unwrap_or(&nothing).as_ref().map_err(Clone::clone)?;
         let prefix = tenant.keys(resource, namespace);
@@ -77,6 +77,12 @@ pub(super) async fn collect(
         };
         read(a, resource, stored.into_iter().collect()).await?
     };
+    if matches!(resource.source, Source::BuiltIn(_)) {
+        // Typed informers keep no `apiVersion` and no `kind`, so expressions see none.
+        for object in found.iter_mut().filter_map(Value::as_object_mut) {
+            object.retain(|field, _| !matches!(field.as_str(), "apiVersion" | "kind"));
+        }
+    }
     if found.is_empty() && reference.denies_without {
         return Err("no params found for policy binding with `Deny` parameterNotFoundAction".into());
     }

@@ -1,7 +1,10 @@
 //! What a mutating policy makes of an object.
 
 use k1s_apply::typed::{Duplicates, Typed};
-use k1s_object::patch::{self, PatchError};
+use k1s_object::{
+    gvk::GroupVersion,
+    patch::{self, PatchError},
+};
 use serde_json::Value;
 
 use crate::{admission::Attributes, managed, resource::Resource};
@@ -55,8 +58,21 @@ pub(super) fn json(object: &Value, operations: &Value) -> Result<Value, String> 
     let parsed = parsed.map_err(|why| format!("JSON Patch: {why}"))?;
     let mut patched = object.clone();
     match parsed.apply(&mut patched) {
-        Ok(()) => Ok(patched),
+        Ok(()) => strict(patched),
         Err(PatchError::Test(_)) => Ok(object.clone()),
         Err(why) => Err(format!("JSON Patch: {why}")),
+    }
+}
+
+/// Decodes an object of a built-in kind, which may have no unknown fields.
+fn strict(mut object: Value) -> Result<Value, String> {
+    let text = |field: &str| object.get(field).and_then(Value::as_str).unwrap_or_default();
+    let GroupVersion { group, version } = GroupVersion::split(text("apiVersion"));
+    let Some(kind) = k1s_kinds::find_kind(group, version, text("kind")) else { return Ok(object) };
+    let unknown = k1s_kinds::codec::decode_strict(kind.ty, &mut object, [])
+        .map_err(|why| format!("Internal error occurred: {why}"))?;
+    match unknown.is_empty() {
+        true => Ok(object),
+        false => Err(format!("Internal error occurred: strict decoding error: {}", unknown.join(", "))),
     }
 }

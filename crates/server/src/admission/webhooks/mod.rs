@@ -7,7 +7,7 @@ mod review;
 use std::{sync::Arc, time::Duration};
 
 use futures_util::future::join_all;
-use k1s_object::{Status, field::quote, patch};
+use k1s_object::{Status, decode, field::quote, names, patch};
 use serde_json::{Value, json};
 
 pub(super) use matching::{find, selects};
@@ -194,6 +194,8 @@ async fn call_mutating(
         return Ok(false);
     }
     let patch = patch::json::parse(&verdict.patch, false).map_err(|why| {
+        // What is no JSON is said as Go says it.
+        let why = decode::json(&verdict.patch).err().map_or_else(|| why.to_string(), |why| why.to_string());
         Failure::calling(format!("received undecodable patch in webhook response: {why}"), 503)
     })?;
     if patch.is_empty() {
@@ -329,7 +331,12 @@ async fn call(
         }
     })?;
     for (key, value) in &verdict.annotations {
-        a.annotate(format!("{}/{key}", hook.name), value.clone());
+        let key = format!("{}/{key}", hook.name);
+        if names::is_qualified_name(&key).is_empty() {
+            a.annotate(key, value.clone());
+        } else {
+            tracing::warn!(webhook = hook.name, key, "an audit annotation of a webhook has no valid key");
+        }
     }
     for warning in &verdict.warnings {
         a.cx.warn(warning.as_str());

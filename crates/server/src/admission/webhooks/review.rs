@@ -373,4 +373,51 @@ mod tests {
         let found = answer(ReviewVersion::V1beta1, Mutating, &old).unwrap();
         assert_eq!((found.allowed, &*found.patch_type), (true, "JSONPatch"));
     }
+
+    /// The rest of upstream's `TestVerifyAdmissionResponse`. Its answers of other groups and kinds cannot be decoded.
+    #[test]
+    fn answers_of_both_versions_are_read() {
+        use Phase::{Mutating, Validating};
+        let patch = r#"[{"op":"add","path":"/foo","value":"bar"}]"#;
+        let sent = BASE64_STANDARD.encode(patch);
+        let status = json!({"status": "Failure", "message": "Foo", "code": 401});
+        let allowed = || Verdict { allowed: true, ..Verdict::default() };
+        let patched = |patch_type: &str| Verdict {
+            patch: patch.as_bytes().to_vec(),
+            patch_type: patch_type.into(),
+            ..allowed()
+        };
+        let annotated = || Verdict { annotations: vec![("foo".into(), "bar".into())], ..allowed() };
+        let refused = || Verdict { status: Some(status.clone()), ..Verdict::default() };
+        for (version, name) in [(ReviewVersion::V1, "v1"), (ReviewVersion::V1beta1, "v1beta1")] {
+            let check = |phase: Phase, mut response: Value, expected: Result<Verdict, &str>| {
+                if version == ReviewVersion::V1 && response.is_object() {
+                    response["uid"] = "123".into();
+                }
+                let review = json!({"apiVersion": format!("admission.k8s.io/{name}"), "kind": "AdmissionReview", "response": response});
+                assert_eq!(answer(version, phase, &review), expected.map_err(str::to_owned), "{review}");
+            };
+            for phase in [Validating, Mutating] {
+                check(phase, json!({"allowed": true}), Ok(allowed()));
+            }
+            let annotations = json!({"allowed": true, "auditAnnotations": {"foo": "bar"}});
+            check(Validating, annotations, Ok(annotated()));
+            let mut response = json!({"allowed": true, "patch": sent});
+            if version == ReviewVersion::V1 {
+                response["patchType"] = "JSONPatch".into();
+            }
+            check(Mutating, response, Ok(patched("JSONPatch")));
+            let response = json!({"allowed": false, "status": status});
+            check(Validating, response, Ok(refused()));
+            check(Validating, Value::Null, Err("webhook response was absent"));
+            if version == ReviewVersion::V1 {
+                // Noticed when the patch is to be applied.
+                check(
+                    Mutating,
+                    json!({"allowed": true, "patch": sent, "patchType": "Foo"}),
+                    Ok(patched("Foo")),
+                );
+            }
+        }
+    }
 }
