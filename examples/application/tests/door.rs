@@ -4,12 +4,17 @@
 
 mod door_common;
 
-use std::{path::Path, time::Duration};
+use std::{
+    io::{Read as _, Write as _},
+    net::{Ipv6Addr, TcpListener, TcpStream},
+    path::Path,
+    time::Duration,
+};
 
 use application::door::DoorOptions;
 use door_common::{Connection, Event, World};
 use http::StatusCode;
-use k1s::{controller::changes::ChangesOptions, env::Env};
+use k1s::{controller::changes::ChangesOptions, env::Env, store::disk::compact_folder};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
@@ -297,6 +302,64 @@ async fn a_stale_id_is_a_resync() {
     let now = events.next().await.unwrap();
     assert_eq!(now.event, "ADDED");
     assert_eq!(now.id.unwrap().to_string(), stored["metadata"]["resourceVersion"].as_str().unwrap());
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn an_id_whose_history_was_compacted_is_a_resync() {
+    let folder = tempfile::tempdir().unwrap();
+    let start = || World::with(Some(folder.path()), ChangesOptions::default(), DoorOptions::default());
+    let world = start().await;
+    let first = world.write("a", "small", "1").await;
+    let second = world.write("a", "small", "2").await;
+    let deleted = world.delete("a").await;
+    let now = world.write("b", "small", "1").await;
+    world.stop().await;
+
+    // A restart alone loses nothing.
+    let world = start().await;
+    let mut events = world.watch("/watch", Some(first)).await;
+    for (event, id) in [("MODIFIED", second), ("DELETED", deleted), ("ADDED", now)] {
+        let seen = events.next().await.unwrap();
+        assert_eq!((&*seen.event, seen.id), (event, Some(id)));
+    }
+    drop(events);
+    world.stop().await;
+
+    compact_folder(folder.path(), &mut |_| {}).unwrap();
+    let world = start().await;
+    let mut events = world.watch("/watch", Some(first)).await;
+    let resync = events.next().await.unwrap();
+    assert_eq!((&*resync.event, resync.id), ("RESYNC", None), "{}", resync.data);
+    let current = events.next().await.unwrap();
+    assert_eq!(
+        (&*current.event, &current.data["metadata"]["name"], current.id),
+        ("ADDED", &json!("b"), Some(now))
+    );
+    let later = world.write("b", "small", "2").await;
+    let change = events.next().await.unwrap();
+    assert_eq!((&*change.event, change.id), ("MODIFIED", Some(later)), "it goes on from there");
+    world.stop().await;
+}
+
+/// Some clients look for `localhost` at `[::1]` first.
+#[tokio::test(flavor = "multi_thread")]
+async fn it_listens_on_both_addresses_of_localhost() {
+    let world = World::start().await;
+    let port = world.port();
+    if world.addresses().len() == 1 {
+        // The machine has no such address, or another program has this port there.
+        TcpListener::bind((Ipv6Addr::LOCALHOST, port))
+            .expect_err("nothing keeps the door from listening there");
+    }
+    for address in world.addresses() {
+        assert!(address.ip().is_loopback() && address.port() == port, "{address}");
+        let mut connection = TcpStream::connect(address).unwrap();
+        write!(connection, "GET /healthz HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n").unwrap();
+        let mut answer = String::new();
+        connection.read_to_string(&mut answer).unwrap();
+        assert!(answer.starts_with("HTTP/1.1 200"), "{address}: {answer}");
+    }
     world.stop().await;
 }
 

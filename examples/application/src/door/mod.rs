@@ -20,7 +20,7 @@ mod watch;
 use std::{
     convert::Infallible,
     fmt, io,
-    net::{Ipv4Addr, SocketAddr},
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
     sync::Arc,
     time::Duration,
 };
@@ -43,7 +43,7 @@ use k1s::{
     server::Status,
 };
 use tokio::{
-    net::{TcpListener, TcpSocket},
+    net::{TcpListener, TcpSocket, TcpStream},
     sync::Semaphore,
 };
 
@@ -84,6 +84,8 @@ const CLOSING: Duration = Duration::from_secs(1);
 pub struct Door {
     listener: TcpListener,
     address: SocketAddr,
+    /// On the same port of `[::1]`, where some clients look for `localhost` first.
+    other: Option<TcpListener>,
 }
 
 /// What requests are answered with.
@@ -99,19 +101,39 @@ struct Inside {
 }
 
 impl Door {
-    /// Listens on a port of the loopback interface.
+    /// Listens on a port of the loopback interface: on `127.0.0.1`, and on `[::1]` if the machine has it and the port is free
+    /// there.
     ///
     /// # Errors
-    /// If the port is in use.
+    /// If the port of `127.0.0.1` is in use.
     pub fn bind(port: u16) -> io::Result<Door> {
-        let socket = TcpSocket::new_v4()?;
-        // Another process may have used the port a moment ago.
-        socket.set_reuseaddr(!cfg!(windows))?;
-        // Connections inherit it. By default, the system holds megabytes for a client that reads nothing.
-        socket.set_send_buffer_size(SEND_BUFFER)?;
-        socket.bind((Ipv4Addr::LOCALHOST, port).into())?;
-        let listener = socket.listen(BACKLOG)?;
-        Ok(Door { address: listener.local_addr()?, listener })
+        let listener = listen((Ipv4Addr::LOCALHOST, port).into())?;
+        let address = listener.local_addr()?;
+        let other = listen((Ipv6Addr::LOCALHOST, address.port()).into());
+        let other = other.inspect_err(|error| tracing::debug!(%error, "not listening on [::1]")).ok();
+        Ok(Door { listener, address, other })
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn addresses(&self) -> Vec<SocketAddr> {
+        let other = self.other.as_ref().and_then(|listener| listener.local_addr().ok());
+        [Some(self.address), other].into_iter().flatten().collect()
+    }
+
+    /// The next connection, on either address.
+    async fn accept(&self) -> io::Result<TcpStream> {
+        let other = async {
+            match &self.other {
+                Some(listener) => listener.accept().await,
+                None => std::future::pending().await,
+            }
+        };
+        let (stream, _) = tokio::select! {
+            accepted = self.listener.accept() => accepted?,
+            accepted = other => accepted?,
+        };
+        Ok(stream)
     }
 
     /// `http://localhost:3000`
@@ -149,8 +171,8 @@ impl Door {
         let accept = async {
             loop {
                 let Ok(permit) = permits.clone().acquire_owned().await else { return };
-                match self.listener.accept().await {
-                    Ok((stream, _)) => {
+                match self.accept().await {
+                    Ok(stream) => {
                         let connection = over.child_token();
                         let stream = Stall::new(stream, env.clone(), options.write_timeout);
                         let served = serve_connection(inside.clone(), stream, connection.clone());
@@ -175,9 +197,22 @@ impl Door {
     }
 }
 
+fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = match address.ip() {
+        IpAddr::V4(_) => TcpSocket::new_v4()?,
+        IpAddr::V6(_) => TcpSocket::new_v6()?,
+    };
+    // Another process may have used the port a moment ago.
+    socket.set_reuseaddr(!cfg!(windows))?;
+    // Connections inherit it. By default, the system holds megabytes for a client that reads nothing.
+    socket.set_send_buffer_size(SEND_BUFFER)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
+}
+
 fn serve_connection(
     inside: Arc<Inside>,
-    stream: Stall<tokio::net::TcpStream>,
+    stream: Stall<TcpStream>,
     connection: CancellationToken,
 ) -> impl hyper_util::server::graceful::GracefulConnection<Error = hyper::Error> {
     let service = service_fn(move |request| {

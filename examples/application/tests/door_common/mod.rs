@@ -1,6 +1,10 @@
 //! A control plane with a door, and clients of it over sockets. The operator does not run, so only the test writes.
 
-use std::{net::Ipv4Addr, path::Path, time::Duration};
+use std::{
+    net::{Ipv4Addr, SocketAddr},
+    path::Path,
+    time::Duration,
+};
 
 use application::{
     Application,
@@ -26,7 +30,7 @@ pub(crate) struct World {
     env: Env,
     runtime: Runtime,
     client: Client,
-    port: u16,
+    addresses: Vec<SocketAddr>,
     stop: CancellationToken,
     tasks: Vec<Task<()>>,
 }
@@ -49,14 +53,15 @@ impl World {
             Client::new(runtime.client(), ClientOptions { env: env.clone(), ..ClientOptions::default() });
         let changes = application::changes(&client, options).unwrap();
         let bound = Door::bind(0).unwrap();
-        let port = bound.url().rsplit_once(':').unwrap().1.parse().unwrap();
+        let addresses = bound.addresses();
+        assert_eq!(bound.url(), format!("http://localhost:{}", addresses[0].port()));
         let stop = CancellationToken::new();
         let (recorder, token) = (changes.clone(), stop.clone());
         let recording = env.spawn("changes", async move { recorder.run(token).await });
         changes.ready().await;
         let token = stop.clone();
         let serving = env.spawn("door", async move { bound.serve(&manager, changes, door, token).await });
-        World { env, runtime, client, port, stop, tasks: vec![recording, serving] }
+        World { env, runtime, client, addresses, stop, tasks: vec![recording, serving] }
     }
 
     pub(crate) async fn stop(self) {
@@ -68,7 +73,11 @@ impl World {
     }
 
     pub(crate) fn port(&self) -> u16 {
-        self.port
+        self.addresses[0].port()
+    }
+
+    pub(crate) fn addresses(&self) -> &[SocketAddr] {
+        &self.addresses
     }
 
     pub(crate) async fn get(&self, path: &str) -> (StatusCode, Value) {
@@ -89,7 +98,8 @@ impl World {
         body: &str,
     ) -> (StatusCode, String) {
         let exchange = async {
-            let (code, answer, _connection) = exchange(self.port, method, path, headers, body).await.unwrap();
+            let (code, answer, _connection) =
+                exchange(self.port(), method, path, headers, body).await.unwrap();
             let answer = answer.collect().await.unwrap().to_bytes();
             (code, String::from_utf8(answer.to_vec()).unwrap())
         };
@@ -97,7 +107,7 @@ impl World {
     }
 
     pub(crate) async fn watch(&self, path: &str, last_event_id: Option<u64>) -> Connection {
-        Connection::open(self.port, path, last_event_id).await.unwrap()
+        Connection::open(self.port(), path, last_event_id).await.unwrap()
     }
 
     /// A metric of the door.
