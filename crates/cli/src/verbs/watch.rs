@@ -177,7 +177,7 @@ pub(crate) async fn changes(
             }
             // That of a table is in its rows.
             let rows = object["rows"].as_array().into_iter().flatten();
-            let newest = rows.filter_map(|row| version(&row["object"])).last().or_else(|| version(&object));
+            let newest = rows.rev().find_map(|row| version(&row["object"])).or_else(|| version(&object));
             *revision = newest.unwrap_or_else(|| std::mem::take(revision));
             if kind != "BOOKMARK" {
                 events.push((kind, object));

@@ -39,8 +39,9 @@ async fn test_available_condition_sync() {
     let no_addresses =
         format!("endpointslices for service/bar in \"foo\" have no addresses with port name {PORT:?}");
     let address: &[&str] = &["192.0.2.1"];
-    // The name, the Service and its port, its slice, and the reason and message.
-    let by_objects: [(&str, &str, u16, Option<Value>, &str, &str); 6] = [
+    /// The name, the Service and its port, its slice, and the reason and message.
+    type Case<'a> = (&'a str, &'a str, u16, Option<Value>, &'a str, &'a str);
+    let by_objects: [Case<'_>; 6] = [
         ("no service", "not-bar", 1234, None, "ServiceNotFound", "service/bar in \"foo\" is not present"),
         (
             "service on bad port",

@@ -17,7 +17,8 @@ async fn test_bearer_token() {
     let server = known("token,user,1\n123,myuser,2").await;
     let user = Ok("user".to_owned());
     let nobody = Ok(String::new());
-    let cases: [(&str, &[&str], Result<String, u16>, &[&str]); 16] = [
+    type Case<'a> = (&'a str, &'a [&'a str], Result<String, u16>, &'a [&'a str]);
+    let cases: [Case<'_>; 16] = [
         ("TestAuthenticateRequest", &["Bearer token"], user.clone(), &[]),
         ("IncludingValueAfterToken 0", &["Bearer token a"], user.clone(), &[]),
         ("IncludingValueAfterToken 1", &["Bearer token a b c"], user.clone(), &[]),
