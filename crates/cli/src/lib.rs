@@ -18,6 +18,7 @@ mod files;
 mod migrate;
 mod objects;
 mod print;
+mod progress;
 mod say;
 mod session;
 mod store;

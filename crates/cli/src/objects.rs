@@ -7,8 +7,8 @@ use serde_json::Value;
 use crate::{
     api::{Api, Error, JSON, Path, Resource, discovery::Resources},
     files::{FileArgs, Item},
+    progress::Progress,
     session::Session,
-    verbs::Progress,
 };
 
 /// Objects per request of a list.

@@ -21,8 +21,8 @@ use k1s::{
 use crate::{
     Commands,
     api::{Api, Error, discovery::Resources, error::chain},
+    progress::noticed,
     say,
-    verbs::noticed,
 };
 
 /// How long a command waits for another one that has the folder open.

@@ -20,7 +20,7 @@ use k1s::{
     },
 };
 
-use crate::verbs::noticed;
+use crate::progress::noticed;
 
 /// Exit code: no damage.
 const CLEAN: u8 = 0;

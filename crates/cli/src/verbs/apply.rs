@@ -12,9 +12,10 @@ use crate::{
     files::{FileArgs, Item},
     objects::{Wanted, list, of_file, typed},
     print::{DryRun, PrintArgs, Printer},
+    progress::Progress,
     say,
     session::{Access, Session, Target},
-    verbs::{Progress, same},
+    verbs::same,
 };
 
 /// Options of `apply`.

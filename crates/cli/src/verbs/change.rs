@@ -11,9 +11,9 @@ use crate::{
     files::FileArgs,
     objects::{ObjectArgs, Wanted},
     print::{DryRun, PrintArgs, Printer},
+    progress::Progress,
     say,
     session::{Access, Session, Target, read},
-    verbs::Progress,
 };
 
 const MERGE: &str = "application/merge-patch+json";

@@ -16,8 +16,9 @@ use crate::{
     files::{FileArgs, Item},
     objects::{Wanted, of_file},
     print::{DryRun, PrintArgs},
+    progress::Progress,
     session::{Access, Session, Target},
-    verbs::{Progress, apply::field_validation},
+    verbs::apply::field_validation,
 };
 
 use self::generate::Generated;

@@ -11,9 +11,10 @@ use crate::{
     api::{Error, JSON, Path},
     objects::{ObjectArgs, Wanted},
     print::{DryRun, PrintArgs},
+    progress::{Progress, noticed},
     say,
     session::{Access, Session, Target},
-    verbs::{Progress, duration, noticed},
+    verbs::duration,
 };
 
 /// Options of `delete`.

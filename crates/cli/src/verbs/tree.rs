@@ -11,9 +11,10 @@ use crate::{
     api::{Error, JSON, Path},
     objects::{ObjectArgs, list},
     print::table::Aligned,
+    progress::Progress,
     say,
     session::{Access, Session, Target},
-    verbs::{Progress, events::now},
+    verbs::events::now,
 };
 
 /// Options of `tree`.

@@ -15,8 +15,9 @@ use crate::{
     api::{Error, JSON, Path},
     objects::{ObjectArgs, Wanted},
     print::{DryRun, PrintArgs, columns::relaxed},
+    progress::noticed,
     session::{Access, Session, Target},
-    verbs::{duration, noticed},
+    verbs::duration,
 };
 
 /// Options of `wait`.

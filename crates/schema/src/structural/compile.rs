@@ -238,7 +238,7 @@ impl Structural {
             match place {
                 None if embedded && &**name == "metadata" => property.prune_defaults(Some(&Place::Metadata)),
                 None => property.prune_defaults(None),
-                Some(place) => property.prune_defaults(Some(&Place::Field(place, &**name))),
+                Some(place) => property.prune_defaults(Some(&Place::Field(place, name))),
             }
         }
         if let Additional::Schema(schema) = &mut self.additional
