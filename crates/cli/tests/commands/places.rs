@@ -55,9 +55,10 @@ fn a_place_is_found_in_the_documented_order() {
     }
     fs::create_dir_all(here.path("below/some/where")).unwrap();
 
-    // Working directory, KUBECONFIG, arguments: what is found.
+    /// Working directory, KUBECONFIG, arguments: what is found.
+    type Row<'a> = (&'a str, &'a str, &'a [&'a str], Result<&'a str, &'a str>);
     let nowhere: &[&str] = &[];
-    let rows: &[(&str, &str, &[&str], Result<&str, &str>)] = &[
+    let rows: &[Row<'_>] = &[
         // 1. A server that is named.
         ("below", "one.yaml", &["--kubeconfig", "../two.yaml"], Ok("two")),
         ("below", "one.yaml:two.yaml", &["--context", "two"], Ok("two")),

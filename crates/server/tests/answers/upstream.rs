@@ -41,10 +41,10 @@ async fn patch(server: &ApiServer, path: &str, body: Value) -> Answer {
 
 /// A foo with these fields.
 fn foo(fields: &Value) -> Value {
-    let mut foo =
+    let mut object =
         json!({"apiVersion": "tests.example.com/v1beta1", "kind": "Foo", "metadata": {"name": "foo"}});
-    merge(&mut foo, fields);
-    foo
+    merge(&mut object, fields);
+    object
 }
 
 fn merge(object: &mut Value, fields: &Value) {

@@ -281,7 +281,10 @@ impl Round {
         let mutation = seen.evaluate(a, allowance, [Some(object), old], &one.params, evaluate).await?;
         let patched = match mutation {
             Ok(Mutation::Apply(config)) => patch::apply(a, &one.resource, object, config),
-            Ok(Mutation::Patch(operations)) => patch::json(object, &operations),
+            Ok(Mutation::Patch(operations)) => match patch::json(object, &operations) {
+                Ok(patched) => Ok(patch::strict(patched)?),
+                Err(why) => Err(why),
+            },
             Err(why) => Err(why),
         };
         match patched {

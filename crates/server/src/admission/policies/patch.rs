@@ -2,6 +2,7 @@
 
 use k1s_apply::typed::{Duplicates, Typed};
 use k1s_object::{
+    Status,
     gvk::GroupVersion,
     patch::{self, PatchError},
 };
@@ -58,21 +59,22 @@ pub(super) fn json(object: &Value, operations: &Value) -> Result<Value, String> 
     let parsed = parsed.map_err(|why| format!("JSON Patch: {why}"))?;
     let mut patched = object.clone();
     match parsed.apply(&mut patched) {
-        Ok(()) => strict(patched),
+        Ok(()) => Ok(patched),
         Err(PatchError::Test(_)) => Ok(object.clone()),
         Err(why) => Err(format!("JSON Patch: {why}")),
     }
 }
 
-/// Decodes an object of a built-in kind, which may have no unknown fields.
-fn strict(mut object: Value) -> Result<Value, String> {
+/// Decodes what a JSON patch has made of an object of a built-in kind, which may have no unknown fields. It is an error of the
+/// request, whatever the policy's `failurePolicy` is.
+pub(super) fn strict(mut object: Value) -> Result<Value, Status> {
     let text = |field: &str| object.get(field).and_then(Value::as_str).unwrap_or_default();
     let GroupVersion { group, version } = GroupVersion::split(text("apiVersion"));
     let Some(kind) = k1s_kinds::find_kind(group, version, text("kind")) else { return Ok(object) };
-    let unknown = k1s_kinds::codec::decode_strict(kind.ty, &mut object, [])
-        .map_err(|why| format!("Internal error occurred: {why}"))?;
+    let unknown =
+        k1s_kinds::codec::decode_strict(kind.ty, &mut object, []).map_err(|why| Status::internal(why))?;
     match unknown.is_empty() {
         true => Ok(object),
-        false => Err(format!("Internal error occurred: strict decoding error: {}", unknown.join(", "))),
+        false => Err(Status::internal(format!("strict decoding error: {}", unknown.join(", ")))),
     }
 }
