@@ -71,8 +71,7 @@ pub(super) fn strict(mut object: Value) -> Result<Value, Status> {
     let text = |field: &str| object.get(field).and_then(Value::as_str).unwrap_or_default();
     let GroupVersion { group, version } = GroupVersion::split(text("apiVersion"));
     let Some(kind) = k1s_kinds::find_kind(group, version, text("kind")) else { return Ok(object) };
-    let unknown =
-        k1s_kinds::codec::decode_strict(kind.ty, &mut object, []).map_err(|why| Status::internal(why))?;
+    let unknown = k1s_kinds::codec::decode_strict(kind.ty, &mut object, []).map_err(Status::internal)?;
     match unknown.is_empty() {
         true => Ok(object),
         false => Err(Status::internal(format!("strict decoding error: {}", unknown.join(", ")))),
