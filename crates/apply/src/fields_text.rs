@@ -56,6 +56,8 @@ impl<'t> Cursor<'t> {
                     escapes = true;
                     end += 2;
                 }
+                // JSON has these as escapes only.
+                Some(0..0x20) => return Err(Unknown),
                 Some(_) => end += 1,
             }
         }
@@ -94,7 +96,13 @@ impl<'t> Cursor<'t> {
         Ok(Some(Key::Other(PathElement::from_key(&text).map_err(|_| Unknown)?)))
     }
 
-    /// Skips an object.
+    /// Reads an object without keys.
+    fn nothing(&mut self) -> Result<(), Unknown> {
+        self.eat(b'{')?;
+        self.eat(b'}')
+    }
+
+    /// Skips an object, which is JSON.
     fn skip(&mut self) -> Result<(), Unknown> {
         let mut depth = 0_usize;
         loop {
@@ -128,11 +136,11 @@ impl<'t> Cursor<'t> {
             let element = match key {
                 Key::Dot => {
                     is_member = true;
-                    self.skip()?;
+                    self.nothing()?;
                     continue;
                 }
                 Key::Unknown => {
-                    self.skip()?;
+                    self.nothing()?;
                     continue;
                 }
                 Key::Field(name) => PathElement::field(name),
@@ -238,6 +246,9 @@ mod tests {
             let value: Value = serde_json::from_str(text).unwrap();
             let expected = FieldSet::from_fields_v1(&value).unwrap();
             assert_eq!(FieldSet::from_fields_v1_json(text).unwrap(), expected, "{text}");
+        }
+        for text in ["{\"f:a\":{},\"\u{11}:1\":{}}", r#"{"f:a":{},".":{,}}"#, r#"{"x:1":{"a" "b"}}"#] {
+            assert!(FieldSet::from_fields_v1_json(text).is_err(), "{text:?}");
         }
         for text in ["", "{", r#"{"f:a":{}"#, r#"{"f:a":{}}}"#, r#"{"f:a":1}"#, r#"{"a":{}}"#, r#"{"f:a"{}}"#]
         {

@@ -86,7 +86,7 @@ impl ObjectArgs {
             if self.all_namespaces {
                 return Err(Error::failed("a resource cannot be retrieved by name across all namespaces"));
             }
-            if self.selector.is_some() {
+            if self.selector.is_some() || self.field_selector.is_some() {
                 return Err(Error::failed("name cannot be provided when a selector is specified"));
             }
         }
@@ -97,6 +97,15 @@ impl ObjectArgs {
             file: None,
         };
         Ok(pairs.into_iter().map(wanted).collect())
+    }
+
+    /// Whether one object is named.
+    pub(crate) fn is_of_one(&self) -> bool {
+        match &*self.what {
+            [one] => one.contains('/'),
+            [types, _] => !types.contains(['/', ',']),
+            _ => false,
+        }
     }
 
     /// The path of a list.
@@ -159,9 +168,10 @@ fn pair<'r, 'a>(resources: &'r Resources, word: &'a str) -> Result<(&'r Resource
         Some((kind, name)) if !kind.is_empty() && !name.is_empty() && !name.contains('/') => {
             Ok((resources.named(kind)?, Some(name)))
         }
-        Some(_) => {
-            Err(Error::failed("arguments in resource/name form may not have more than one slash".to_owned()))
+        Some((_, name)) if name.contains('/') => {
+            Err(Error::failed("arguments in resource/name form may not have more than one slash"))
         }
+        Some(_) => Err(Error::failed("arguments in resource/name form must have a single resource and name")),
         None => Err(Error::failed(
             "there is no need to specify a resource type as a separate argument when passing arguments in resource/name form",
         )),

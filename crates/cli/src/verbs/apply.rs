@@ -4,6 +4,7 @@ use std::{collections::BTreeSet, time::Duration};
 
 use clap::Args;
 use http::Method;
+use k1s_object::selector::LabelSelector;
 use serde_json::Value;
 
 use crate::{
@@ -63,7 +64,16 @@ pub(crate) async fn run(program: &Commands, args: &ApplyArgs) -> Result<(), Erro
     if args.files.is_empty() {
         return Err(Error::failed("must specify one of -f and -k"));
     }
-    let items = args.files.load()?;
+    if args.server_side && args.dry_run == DryRun::Client {
+        return Err(Error::failed(
+            "--dry-run=client doesn't work with --server-side (did you mean --dry-run=server instead?)",
+        ));
+    }
+    let mut items = args.files.load()?;
+    if let Some(selector) = &args.selector {
+        let parsed = LabelSelector::parse(selector).map_err(Error::failed)?;
+        items.retain(|item| parsed.matches_labels(Some(&item.object["metadata"]["labels"])));
+    }
     if items.is_empty() {
         return Err(Error::failed("no objects passed to apply"));
     }
@@ -108,17 +118,16 @@ struct Applied {
 impl Apply<'_> {
     async fn all(&self, items: Vec<Item>) -> Result<(), Error> {
         let mut resources = self.session.resources().await?;
+        if self.args.prune && !self.args.prune_allowlist.is_empty() {
+            // Before anything is applied: a mistake in a name is none of the objects.
+            self.prunable(&resources, &[])?;
+        }
         let (mut errors, mut unknown) = (Vec::new(), Vec::new());
         // Kinds that were defined by earlier objects: they are served soon.
         let mut defined = BTreeSet::new();
         let mut applied: Vec<(Resource, Value)> = Vec::new();
         let mut progress = Progress::new(&self.session.env, items.len());
         for item in items {
-            if let Some(selector) = &self.args.selector
-                && !selected(selector, &item.object)?
-            {
-                continue;
-            }
             let kind = kind_of(&item.object);
             if resources.of_kind(&kind.0, &kind.1).is_none() && defined.contains(&kind) {
                 resources = self.until_served(&kind).await?;
@@ -273,12 +282,17 @@ impl Apply<'_> {
         let default = DEFAULT.iter().map(|kind| (*kind).to_owned());
         let names: Vec<String> = if given { self.args.prune_allowlist.clone() } else { default.collect() };
         for name in names {
-            let (version, kind) = name.rsplit_once('/').unwrap_or(("", &name));
-            match resources.of_kind(version.strip_prefix("core/").unwrap_or(version), kind) {
+            let Some((version, kind)) = name.rsplit_once('/') else {
+                return Err(Error::failed(format!(
+                    "invalid GroupVersionKind format: {name}, please follow <group/version/kind>"
+                )));
+            };
+            let version = version.strip_prefix("core/").unwrap_or(version);
+            match resources.of_kind(version, kind) {
                 Some(resource) => kinds.push(resource.clone()),
                 None if given => {
                     return Err(Error::failed(format!(
-                        "--prune-allowlist {name}: the server has no such kind; write it as apps/v1/Deployment"
+                        "no matches for kind {kind:?} in version {version:?}"
                     )));
                 }
                 None => {}
@@ -316,11 +330,6 @@ fn kinds_of_definition(object: &Value) -> Vec<(String, String)> {
 fn applied_by(object: &Value, manager: &str) -> bool {
     let entries = object["metadata"]["managedFields"].as_array().into_iter().flatten();
     entries.into_iter().any(|entry| entry["manager"] == manager && entry["operation"] == "Apply")
-}
-
-fn selected(selector: &str, object: &Value) -> Result<bool, Error> {
-    let parsed = k1s_object::selector::LabelSelector::parse(selector).map_err(Error::failed)?;
-    Ok(parsed.matches_labels(Some(&object["metadata"]["labels"])))
 }
 
 /// Says what to do about a conflict.

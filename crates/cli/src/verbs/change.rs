@@ -318,17 +318,15 @@ async fn label_all(
         progress.step("changed");
         let current = &before["metadata"][field.name()];
         if args.list {
-            let header = format!(
-                "Listing {} for {}/{}:",
-                field.name(),
-                one.resource.kind,
-                one.name.as_deref().unwrap_or_default()
-            );
-            if objects.what.len() != 2 {
-                say::line(&header);
+            let mut indent = "";
+            if !objects.is_of_one() {
+                indent = " ";
+                let (kind, group) = (&one.resource.kind, &one.resource.group);
+                let name = one.name.as_deref().unwrap_or_default();
+                say::line(&format!("Listing {} for {kind}.{group}/{name}:", field.name()));
             }
             for (key, value) in current.as_object().into_iter().flatten() {
-                say::line(&format!("{key}={}", value.as_str().unwrap_or_default()));
+                say::line(&format!("{indent}{key}={}", value.as_str().unwrap_or_default()));
             }
             continue;
         }

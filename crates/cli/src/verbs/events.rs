@@ -46,6 +46,10 @@ pub struct EventsArgs {
 
 pub(crate) async fn run(program: &Commands, args: &EventsArgs) -> Result<(), Error> {
     let output = Output::parse(args.output.as_deref(), !args.no_headers)?;
+    let is_known = |type_: &String| ["Normal", "Warning"].iter().any(|one| one.eq_ignore_ascii_case(type_));
+    if !args.types.iter().all(is_known) {
+        return Err(Error::failed("valid --types are Normal or Warning"));
+    }
     if args.watch {
         return watch(program, args, &output).await;
     }
@@ -147,7 +151,7 @@ async fn selected(session: &Session, args: &EventsArgs) -> Result<(String, Strin
         let resources = session.resources().await?;
         let (kind, name) = object
             .split_once('/')
-            .ok_or_else(|| Error::failed(format!("--for {object}: write it as TYPE/NAME")))?;
+            .ok_or_else(|| Error::failed(format!("--for {object}: it must be in TYPE/NAME form")))?;
         let resource = resources.named(kind)?;
         fields.push(format!("involvedObject.kind={}", resource.kind));
         fields.push(format!("involvedObject.apiVersion={}", resource.api_version()));

@@ -85,6 +85,11 @@ pub(crate) async fn run(program: &Commands, args: &GetArgs) -> Result<(), Error>
 
 async fn once(session: &Session, args: &GetArgs, output: &Output) -> Result<(), Error> {
     if let Some(path) = &args.raw {
+        if !path.starts_with('/') {
+            return Err(Error::failed(format!(
+                "--raw must be a valid URL path: parse {path:?}: invalid URI for request"
+            )));
+        }
         say::print(&session.api.text(Path::new(path.as_str())).await?);
         return Ok(());
     }
