@@ -1,6 +1,6 @@
 //! Authorization: whether a user may do something.
 
-use std::fmt;
+use std::{fmt, sync::Arc};
 
 use futures_util::future::BoxFuture;
 use k1s_object::{
@@ -88,7 +88,7 @@ pub(crate) struct Decision {
     /// Whether nobody else may allow it.
     pub(crate) denied: bool,
     /// An explanation, possibly empty.
-    pub(crate) reason: String,
+    pub(crate) reason: Arc<str>,
     /// Why nothing could be decided.
     pub(crate) failure: Option<Status>,
 }
@@ -107,8 +107,8 @@ impl Decision {
     }
 
     /// A decision with an explanation.
-    pub(crate) fn because(allowed: bool, reason: String) -> Decision {
-        Decision { allowed, reason, ..Decision::default() }
+    pub(crate) fn because(allowed: bool, reason: impl Into<Arc<str>>) -> Decision {
+        Decision { allowed, reason: reason.into(), ..Decision::default() }
     }
 }
 

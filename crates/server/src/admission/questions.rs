@@ -133,7 +133,7 @@ async fn answer(a: &Attributes<'_>, subject: &Subject, action: &Action) -> Decis
     let decided = tenant.shared.authorizer.authorize(Some(tenant), user, &wanted).await;
     Decision {
         allowed: decided.allowed,
-        reason: decided.reason,
+        reason: decided.reason.to_string(),
         error: decided.failure.map(|status| status.message),
     }
 }

@@ -202,7 +202,7 @@ impl Trail {
             }
             let verdict = if decision.allowed { "allow" } else { "forbid" };
             annotations.insert("authorization.k8s.io/decision".into(), verdict.into());
-            annotations.insert(REASON.into(), decision.reason.clone());
+            annotations.insert(REASON.into(), decision.reason.to_string());
         });
     }
 

@@ -58,7 +58,7 @@ impl Chain {
                 Link::AlwaysAllow => {
                     Decision::plain(user.is_in("system:authenticated") || Defaults::allows(user, wanted))
                 }
-                Link::AlwaysDeny => Decision::because(false, "Everything is forbidden.".into()),
+                Link::AlwaysDeny => Decision::because(false, "Everything is forbidden."),
                 #[cfg(feature = "tls")]
                 Link::Webhook(webhook) => ask(webhook, tenant, user, wanted).await,
             };
@@ -77,7 +77,7 @@ impl Chain {
                 Some(k1s_object::Status::internal(aggregate(&texts)))
             }
         };
-        Decision { reason: reasons.join("\n"), failure, ..Decision::default() }
+        Decision { reason: reasons.join("\n").into(), failure, ..Decision::default() }
     }
 }
 

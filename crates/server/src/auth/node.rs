@@ -23,8 +23,8 @@ static NODE_RULES: LazyLock<Vec<Rule>> = LazyLock::new(|| {
     node.map(|role| Rule::list(&role["rules"])).unwrap_or_default()
 });
 
-fn no(reason: impl Into<String>) -> Decision {
-    Decision::because(false, reason.into())
+fn no(reason: impl Into<Arc<str>>) -> Decision {
+    Decision::because(false, reason)
 }
 
 fn allowed() -> Decision {

@@ -21,8 +21,8 @@ fn is_unused(tenant: &Tenant, index: &Index) -> bool {
 }
 
 fn decide(tenant: &Tenant, index: &Index, user: &User, wanted: &Attributes<'_>) -> Decision {
-    if let Some(grant) = index.grant(user, wanted) {
-        return Decision::because(true, format!("RBAC: allowed by {grant}"));
+    if let Some(reason) = index.grant(user, wanted) {
+        return Decision::because(true, reason);
     }
     if is_unused(tenant, index) {
         return Decision::plain(Defaults::allows(user, wanted));

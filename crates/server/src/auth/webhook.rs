@@ -170,7 +170,7 @@ impl From<Answer> for Decision {
         Decision {
             allowed: allowed && !denied,
             denied,
-            reason,
+            reason: reason.into(),
             failure: (allowed && denied).then(|| Status::internal(both)),
         }
     }

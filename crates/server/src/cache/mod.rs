@@ -245,6 +245,13 @@ impl Cache {
         (snapshot.revision.get() >= written).then_some(snapshot)
     }
 
+    /// The revision of the snapshot that [`Cache::settled_to`] returns.
+    pub(crate) fn reached(&self, revision: Revision) -> Option<Revision> {
+        let written = self.inner.written.load(Ordering::Acquire).max(revision.get()).max(1);
+        let reached = self.inner.snapshot.load().revision;
+        (reached.get() >= written).then_some(reached)
+    }
+
     /// Keeps a snapshot for the next page of a list.
     pub(crate) fn pin(&self, snapshot: Arc<Snapshot>) {
         let mut pins = self.inner.pins.lock();

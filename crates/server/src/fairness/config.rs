@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     authz::{Attributes, Target},
-    identity::User,
+    identity::{ByUser, User},
 };
 
 /// How requests that are exempt from their tenant's limits wait for the server.
@@ -124,14 +124,20 @@ impl Schema {
 #[derive(Debug, Default)]
 pub(super) struct Config {
     schemas: Vec<Arc<Schema>>,
+    /// The schemas that users are subjects of.
+    of_users: ByUser<Vec<Arc<Schema>>>,
 }
 
 impl Config {
     /// The schema that a request belongs to: there is always one for a user in one of the groups that all users are in.
-    pub(super) fn classify(&self, user: &User, wanted: &Attributes<'_>) -> Option<&Arc<Schema>> {
-        let found = self.schemas.iter().find(|schema| schema.spec.matches(user, wanted));
+    pub(super) fn classify(&self, user: &User, wanted: &Attributes<'_>) -> Option<Arc<Schema>> {
+        let of_user =
+            || self.schemas.iter().filter(|schema| schema.spec.has_subject(user)).cloned().collect();
+        let classify = |schemas: &Vec<Arc<Schema>>| {
+            schemas.iter().find(|schema| schema.spec.matches(user, wanted)).cloned()
+        };
         // As in kube-apiserver, whoever matches none is caught by the last.
-        found.or_else(|| self.schemas.last())
+        self.of_users.read(user, of_user, classify).or_else(|| self.schemas.last().cloned())
     }
 
     pub(super) fn schemas(&self) -> &[Arc<Schema>] {
@@ -204,7 +210,7 @@ impl Levels {
             let uids = uid(&metadata.uid).zip(uid(level_uid));
             compiled.push(Arc::new(Schema { name: metadata.name, spec, level, exempt, uids, counters }));
         }
-        Config { schemas: compiled }
+        Config { schemas: compiled, of_users: ByUser::default() }
     }
 
     /// The number of a level: its own, or one that is not in use.

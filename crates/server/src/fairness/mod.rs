@@ -115,13 +115,13 @@ impl Flows {
     /// The configuration, if it can be brought up to date without waiting.
     fn try_current(&self) -> Option<Arc<Config>> {
         let [schemas, levels] = self.caches.get()?;
-        let snapshots = [schemas.settled()?, levels.settled()?];
+        let reached = [schemas.reached(Revision::FIRST)?, levels.reached(Revision::FIRST)?];
         if let Some(loaded) = &*self.loaded.load()
-            && loaded.reached == revisions(&snapshots)
+            && loaded.reached == reached
         {
             return Some(loaded.config.clone());
         }
-        Some(self.update(&snapshots))
+        Some(self.update(&[schemas.settled()?, levels.settled()?]))
     }
 
     async fn current(
@@ -240,7 +240,7 @@ impl Flows {
     }
 
     fn flow(&self, fairness: &Arc<Fairness>, config: &Config, user: &User, wanted: &Attributes<'_>) -> Flow {
-        let schema = config.classify(user, wanted).cloned();
+        let schema = config.classify(user, wanted);
         let mut hasher = DefaultHasher::new();
         if let Some(schema) = schema.as_ref().filter(|schema| !schema.exempt) {
             (fairness.seed, &schema.name, schema.distinguisher(user, wanted)).hash(&mut hasher);

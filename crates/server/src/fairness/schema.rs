@@ -87,6 +87,11 @@ fn has(list: &[Box<str>], text: &str) -> bool {
 }
 
 impl Spec {
+    /// Whether requests of a user can belong to this schema.
+    pub(super) fn has_subject(&self, user: &User) -> bool {
+        self.rules.iter().flatten().flat_map(|rule| &rule.subjects).any(|subject| subject.is(user))
+    }
+
     /// Whether a request belongs to this schema.
     pub(super) fn matches(&self, user: &User, wanted: &Attributes<'_>) -> bool {
         self.rules.iter().flatten().any(|rule| rule.matches(user, wanted))

@@ -1,6 +1,7 @@
 //! Users and their credentials. Nothing here depends on a tenant.
 
 mod authenticators;
+mod by_user;
 #[cfg(feature = "tls")]
 mod certificates;
 mod claims;
@@ -16,6 +17,7 @@ mod token_webhook;
 mod tokens;
 
 pub(crate) use authenticators::Authenticators;
+pub(crate) use by_user::ByUser;
 #[cfg(feature = "tls")]
 pub(crate) use certificates::{Certificate, valid_until};
 pub(crate) use claims::{AccountClaims, Claims, LegacyClaims, ObjectRef, Private};

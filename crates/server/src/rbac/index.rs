@@ -1,19 +1,20 @@
 //! The roles and bindings of a tenant, by subject.
 //!
-//! A decision looks up the bindings of the user and of each of its groups, in the cluster and in the namespace of the request;
-//! it does not visit any others. Roles are parsed once, when they change.
+//! What applies to a user in the cluster or in a namespace is collected from the bindings of the user and of each of its groups,
+//! without visiting any others, when it is first asked for, and kept until a role or binding of that scope changes. A decision
+//! looks at what was collected. Roles are parsed once, when they change.
 
-use std::{
-    collections::{BTreeMap, HashMap},
-    fmt,
-    sync::Arc,
-};
+use std::{collections::BTreeMap, sync::Arc};
 
+use hashbrown::HashMap;
 use k1s_object::field::quote;
 use serde::Deserialize;
 
-use super::rule::Rule;
-use crate::{authz::Attributes, identity::User};
+use super::{granted::Granted, rule::Rule};
+use crate::{
+    authz::Attributes,
+    identity::{ByUser, User},
+};
 
 /// The role that a binding grants.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
@@ -34,14 +35,14 @@ pub(crate) struct Subject {
 
 /// Whom a subject stands for.
 #[derive(Debug, PartialEq, Eq)]
-enum Who {
+pub(super) enum Who {
     User(Box<str>),
     Group(Box<str>),
 }
 
 impl Subject {
     /// Whom this subject of a binding in `namespace` stands for: a service account is the user of that name.
-    fn who(&self, namespace: &str) -> Option<Who> {
+    pub(super) fn who(&self, namespace: &str) -> Option<Who> {
         match &*self.kind {
             "User" => Some(Who::User(self.name.clone())),
             "Group" => Some(Who::Group(self.name.clone())),
@@ -64,47 +65,8 @@ pub(crate) struct Binding {
     pub(crate) subjects: Vec<Subject>,
 }
 
-/// A binding that allows something to a user.
-#[derive(Debug, Clone)]
-pub(crate) struct Grant {
-    binding: Arc<Binding>,
-    /// The place of the first subject of the binding that is the user or one of its groups.
-    subject: usize,
-}
-
-impl Grant {
-    fn new(binding: &Arc<Binding>, user: &User) -> Grant {
-        let is_user = |subject: &Subject| match subject.who(&binding.namespace) {
-            Some(Who::User(name)) => *user.name == *name,
-            Some(Who::Group(name)) => user.is_in(&name),
-            None => false,
-        };
-        let subject = binding.subjects.iter().position(is_user).unwrap_or_default();
-        Grant { binding: binding.clone(), subject }
-    }
-}
-
-/// `RoleBinding "reader/ns" of Role "reader" to User "alice"`.
-impl fmt::Display for Grant {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Binding { namespace, name, role, subjects } = &*self.binding;
-        let (kind, name) = match &**namespace {
-            "" => ("ClusterRoleBinding", quote(name)),
-            namespace => ("RoleBinding", quote(&format!("{name}/{namespace}"))),
-        };
-        write!(f, "{kind} {name} of {} {} to ", role.kind, quote(&role.name))?;
-        let Some(subject) = subjects.get(self.subject) else { return Ok(()) };
-        let name = match &*subject.kind {
-            "ServiceAccount" if subject.namespace.is_empty() => format!("{}/{namespace}", subject.name),
-            "ServiceAccount" => format!("{}/{}", subject.name, subject.namespace),
-            _ => subject.name.to_string(),
-        };
-        write!(f, "{} {}", subject.kind, quote(&name))
-    }
-}
-
 /// Rules of one role.
-type Rules = Arc<[Rule]>;
+pub(super) type Rules = Arc<[Rule]>;
 
 /// Bindings by name, in the order in which they are evaluated.
 type Bindings = BTreeMap<Box<str>, Arc<Binding>>;
@@ -116,6 +78,8 @@ struct Scope {
     groups: HashMap<Box<str>, Bindings>,
     all: Bindings,
     roles: HashMap<Box<str>, Rules>,
+    /// What applies to users that were asked about.
+    granted: ByUser<Granted>,
 }
 
 impl Scope {
@@ -125,9 +89,18 @@ impl Scope {
 
     /// The bindings of a user and its groups; a binding can come more than once.
     fn of<'a>(&'a self, user: &'a User) -> impl Iterator<Item = &'a Arc<Binding>> {
+        self.lists(user).flat_map(BTreeMap::values)
+    }
+
+    fn lists<'a>(&'a self, user: &'a User) -> impl Iterator<Item = &'a Bindings> {
         let of_user = self.users.get(&*user.name);
         let of_groups = user.groups.iter().filter_map(|group| self.groups.get(&**group));
-        of_user.into_iter().chain(of_groups).flat_map(BTreeMap::values)
+        of_user.into_iter().chain(of_groups)
+    }
+
+    /// Whether there is a binding of a user or one of its groups.
+    fn has(&self, user: &User) -> bool {
+        self.lists(user).next().is_some()
     }
 }
 
@@ -153,17 +126,27 @@ impl Index {
             if namespace.is_empty() != cluster {
                 continue;
             }
+            scope.granted.clear();
             if roles {
                 scope.roles.clear();
             } else {
                 *scope = Scope { roles: std::mem::take(&mut scope.roles), ..Scope::default() };
             }
         }
+        if cluster && roles {
+            self.forget();
+        }
         self.scopes.retain(|_, scope| !scope.is_empty());
+    }
+
+    /// Forgets what applies to users: bindings of all scopes can be of cluster roles.
+    fn forget(&mut self) {
+        self.scopes.values_mut().for_each(|scope| scope.granted.clear());
     }
 
     fn change(&mut self, namespace: &str, change: impl FnOnce(&mut Scope)) {
         if let Some(scope) = self.scopes.get_mut(namespace) {
+            scope.granted.clear();
             change(scope);
             if scope.is_empty() {
                 self.scopes.remove(namespace);
@@ -179,6 +162,9 @@ impl Index {
 
     /// Sets the rules of a role, or removes the role.
     pub(crate) fn set_role(&mut self, (namespace, name): At<'_>, rules: Option<Vec<Rule>>) {
+        if namespace.is_empty() {
+            self.forget();
+        }
         self.change(namespace, |scope| match rules {
             Some(rules) => drop(scope.roles.insert(name.into(), rules.into())),
             None => drop(scope.roles.remove(name)),
@@ -229,17 +215,17 @@ impl Index {
             "Role" => "role",
             other => return Err(format!("unsupported role reference kind: {}", quote(other))),
         };
-        let found = self.find_rules(role, namespace);
+        let found = self.find_rules(role, namespace).map(|rules| &**rules);
         found.ok_or_else(|| format!("{word}.{} {} not found", super::GROUP, quote(&role.name)))
     }
 
-    fn find_rules(&self, role: &RoleRef, namespace: &str) -> Option<&[Rule]> {
+    fn find_rules(&self, role: &RoleRef, namespace: &str) -> Option<&Rules> {
         let scope = match &*role.kind {
             "ClusterRole" => "",
             "Role" if !namespace.is_empty() => namespace,
             _ => return None,
         };
-        self.scopes.get(scope)?.roles.get(&role.name).map(|rules| &**rules)
+        self.scopes.get(scope)?.roles.get(&*role.name)
     }
 
     /// The scopes of a request: the cluster, and the namespace if it has one.
@@ -249,27 +235,32 @@ impl Index {
         names.filter_map(|name| self.scopes.get(name))
     }
 
-    /// The bindings that allow an action to a user.
-    fn granting<'a>(
-        &'a self,
-        user: &'a User,
-        wanted: &'a Attributes<'_>,
-    ) -> impl Iterator<Item = &'a Arc<Binding>> {
-        let allows = |binding: &&Arc<Binding>| {
-            let rules = self.find_rules(&binding.role, &binding.namespace);
-            rules.is_some_and(|rules| rules.iter().any(|rule| rule.allows(wanted)))
+    /// Reads what applies to a user in a scope.
+    fn granted<R>(&self, scope: &Scope, user: &User, read: impl FnOnce(&Granted) -> R) -> R {
+        let collect = || {
+            let rules =
+                |binding: &Arc<Binding>| self.find_rules(&binding.role, &binding.namespace);
+            Granted::new(scope.of(user).filter_map(|binding| Some((binding, rules(binding)?))))
         };
-        self.scopes(wanted.namespace()).flat_map(|scope| scope.of(user)).filter(allows)
+        scope.granted.read(user, collect, read)
+    }
+
+    /// The scopes of a request in which a user has bindings.
+    fn scopes_of<'a>(&'a self, user: &User, namespace: &str) -> impl Iterator<Item = &'a Scope> {
+        self.scopes(namespace).filter(|scope| scope.has(user))
     }
 
     /// Whether an action is allowed to a user.
     pub(crate) fn is_granted(&self, user: &User, wanted: &Attributes<'_>) -> bool {
-        self.granting(user, wanted).next().is_some()
+        let mut scopes = self.scopes_of(user, wanted.namespace());
+        scopes.any(|scope| self.granted(scope, user, |granted| granted.allows(wanted)))
     }
 
-    /// A binding that allows an action to a user.
-    pub(crate) fn grant(&self, user: &User, wanted: &Attributes<'_>) -> Option<Grant> {
-        self.granting(user, wanted).next().map(|binding| Grant::new(binding, user))
+    /// Why an action is allowed to a user, by the first binding that allows it: `RBAC: allowed by RoleBinding "reader/ns" of Role
+    /// "reader" to User "alice"`.
+    pub(crate) fn grant(&self, user: &User, wanted: &Attributes<'_>) -> Option<Arc<str>> {
+        let mut scopes = self.scopes_of(user, wanted.namespace());
+        scopes.find_map(|scope| self.granted(scope, user, |granted| granted.reason(user, wanted)))
     }
 
     /// All rules that apply to a user in a namespace, in the order of the bindings' names, and what is wrong with the

@@ -1,9 +1,11 @@
 //! RBAC: the rules of roles, which of them apply to a user, and whether they cover others.
 //!
 //! Nothing here knows of requests. `rule` and `cover` are pure; `index` holds the roles and bindings of one tenant by their
-//! subjects; `policies` keeps it up to date from the watch cache. The authorizer is in `auth`.
+//! subjects, and what they [grant](granted) to the users that come; `policies` keeps it up to date from the watch cache. The
+//! authorizer is in `auth`.
 
 mod cover;
+mod granted;
 mod index;
 mod policies;
 mod rule;

@@ -86,15 +86,15 @@ impl Policies {
 
     /// Reads the index, if it can be brought up to date, and to `at`, without waiting.
     pub(crate) fn try_read<T>(&self, at: Revision, read: impl FnOnce(&Index) -> T) -> Option<T> {
-        let snapshots = settled(self.caches.get()?, at)?;
-        let reached = snapshots.each_ref().map(|snapshot| snapshot.revision);
+        let caches = self.caches.get()?;
+        let reached = reached(caches, at)?;
         {
             let state = self.state.read();
             if state.reached == reached {
                 return Some(read(&state.index));
             }
         }
-        self.update(&snapshots);
+        self.update(&settled(caches, at)?);
         Some(read(&self.state.read().index))
     }
 
@@ -159,6 +159,11 @@ impl Kind {
     fn is_role(self) -> bool {
         matches!(self, Kind::ClusterRole | Kind::Role)
     }
+}
+
+/// The revisions of the caches, if all of them have the writes of this server, and those up to `at`.
+fn reached([a, b, c, d]: &Caches, at: Revision) -> Option<[Revision; 4]> {
+    Some([a.reached(at)?, b.reached(at)?, c.reached(at)?, d.reached(at)?])
 }
 
 /// The snapshots of the caches, if all of them have the writes of this server, and those up to `at`.

@@ -232,7 +232,8 @@ fn subjects_apply_as_upstream_says() {
         bind(&mut index, (at, "b"), ("ClusterRole", "any"), subjects);
         let namespace = if at.is_empty() { "somewhere" } else { at };
         let wanted = format!("get g r {namespace} -");
-        index.grant(user, &self::wanted(&wanted)).map(|grant| grant.to_string())
+        let reason = index.grant(user, &self::wanted(&wanted))?;
+        reason.strip_prefix("RBAC: allowed by ").map(str::to_owned)
     };
     let told = |subject: &str| Some(format!("RoleBinding \"b/ns\" of ClusterRole \"any\" to {subject}"));
     let robot = user("system:serviceaccount:kube-system:default", &[]);
@@ -524,6 +525,60 @@ proptest! {
             let granted = index.is_granted(who, &what.attributes());
             prop_assert_eq!(granted, policy.allows(who, what), "{:?} {:?}", who, what);
             prop_assert_eq!(granted, index.grant(who, &what.attributes()).is_some());
+        }
+    }
+
+    /// What was collected for users does not outlive the roles and bindings that it was collected from.
+    #[test]
+    fn decisions_follow_every_change(
+        policy in any_policy(),
+        changes in prop::collection::vec(any_policy(), 1..4),
+        requests in prop::collection::vec((any_user(), any_asked()), 10),
+    ) {
+        let (mut index, mut now) = (index_of(&policy), policy);
+        for change in &changes {
+            let check = |index: &Index, now: &Plain| {
+                for (who, what) in &requests {
+                    let granted = index.is_granted(who, &what.attributes());
+                    prop_assert_eq!(granted, now.allows(who, what), "{:?} {:?}", who, what);
+                }
+                Ok(())
+            };
+            check(&index, &now)?;
+            // What the change has is set; of the rest, every second one is removed.
+            let others = now.roles.keys().filter(|at| !change.roles.contains_key(*at)).step_by(2);
+            for at in others.cloned().collect::<Vec<_>>() {
+                now.roles.remove(&at);
+                index.set_role((&at.0, &at.1), None);
+                check(&index, &now)?;
+            }
+            for (at, rules) in &change.roles {
+                now.roles.insert(at.clone(), rules.clone());
+                index.set_role((&at.0, &at.1), Some(Rule::list(&json!(rules))));
+                check(&index, &now)?;
+            }
+            let others = now.bindings.keys().filter(|at| !change.bindings.contains_key(*at)).step_by(2);
+            for at in others.cloned().collect::<Vec<_>>() {
+                now.bindings.remove(&at);
+                index.set_binding((&at.0, &at.1), None);
+                check(&index, &now)?;
+            }
+            for (at, binding) in &change.bindings {
+                now.bindings.insert(at.clone(), binding.clone());
+                set_binding(&mut index, &(at.clone(), binding.clone()));
+                check(&index, &now)?;
+            }
+        }
+        for (cluster, roles) in [(true, true), (false, true), (true, false), (false, false)] {
+            index.clear(cluster, roles);
+            if roles {
+                now.roles.retain(|at, _| at.0.is_empty() != cluster);
+            } else {
+                now.bindings.retain(|at, _| at.0.is_empty() != cluster);
+            }
+            for (who, what) in &requests {
+                prop_assert_eq!(index.is_granted(who, &what.attributes()), now.allows(who, what));
+            }
         }
     }
 }

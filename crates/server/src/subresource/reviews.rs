@@ -155,7 +155,7 @@ async fn access(cx: &Cx, user: &User, spec: &Value) -> Result<Value, Error> {
     }
     let problems = [decision.problem(), selector_errors(resource)];
     let problems: Vec<String> = problems.into_iter().filter(|problem| !problem.is_empty()).collect();
-    for (field, text) in [("reason", decision.reason), ("evaluationError", problems.join("; "))] {
+    for (field, text) in [("reason", &*decision.reason), ("evaluationError", &problems.join("; "))] {
         if !text.is_empty() {
             status[field] = text.into();
         }
