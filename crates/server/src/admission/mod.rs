@@ -229,7 +229,7 @@ impl<'a> Admission<'a> {
                 }
                 if plugin.is_users_own() {
                     if self.matches.is_some() {
-                        let done = plugin.admit_users_own(self, object.as_deref_mut(), old).await;
+                        let done = Box::pin(plugin.admit_users_own(self, object.as_deref_mut(), old)).await;
                         changed |= self.observe(plugin, true, done)?;
                     }
                 } else if (self.attributes.part != Part::Internal || plugin.sees_other_bodies())
@@ -314,7 +314,7 @@ impl<'a> Admission<'a> {
             }
             if plugin.is_users_own() {
                 if self.matches.is_some() {
-                    let done = plugin.validate_users_own(self, object, old).await;
+                    let done = Box::pin(plugin.validate_users_own(self, object, old)).await;
                     self.observe(plugin, false, done)?;
                 }
             } else if (!unchanged || plugin.sees_unchanged())

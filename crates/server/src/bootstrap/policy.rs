@@ -31,9 +31,12 @@ const ATTEMPTS: usize = 10;
 /// Writes the initial policy of a tenant, unless this server has done so.
 pub(crate) async fn ensure_policy(tenant: &Arc<Tenant>) -> Result<(), Error> {
     let policies = &tenant.policies;
-    if policies.is_bootstrapped() {
-        return Ok(());
-    }
+    // Boxed, so that requests which find it written do not carry the state of writing it.
+    if policies.is_bootstrapped() { Ok(()) } else { Box::pin(write_policy(tenant)).await }
+}
+
+async fn write_policy(tenant: &Arc<Tenant>) -> Result<(), Error> {
+    let policies = &tenant.policies;
     let _turn = policies.bootstrap.lock().await;
     if policies.is_bootstrapped() {
         return Ok(());

@@ -78,7 +78,7 @@ pub(crate) async fn compute<T: Send + 'static>(
     compute: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Error> {
     let work = async move { Ok(compute()) };
-    run(&cx.tenant.shared, Share::of(&cx.user), cx.flow, HeldTurn::default(), work).await
+    Box::pin(run(&cx.tenant.shared, Share::of(&cx.user), cx.flow, HeldTurn::default(), work)).await
 }
 
 impl Cx {

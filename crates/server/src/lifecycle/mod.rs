@@ -34,9 +34,11 @@ pub(crate) async fn after_create(cx: &Cx, written: &Written, dry_run: bool) -> R
         return Ok(());
     }
     match cx.resource.group_kind() {
-        NAMESPACE => fill_namespace(&cx.tenant, meta_text(&written.value(cx)?, "name")).await?,
-        DEFINITION => settle_definition(cx, meta_text(&written.value(cx)?, "name")).await?,
-        type_checking::POLICY => type_checking::check(cx, meta_text(&written.value(cx)?, "name")).await?,
+        NAMESPACE => Box::pin(fill_namespace(&cx.tenant, meta_text(&written.value(cx)?, "name"))).await?,
+        DEFINITION => Box::pin(settle_definition(cx, meta_text(&written.value(cx)?, "name"))).await?,
+        type_checking::POLICY => {
+            Box::pin(type_checking::check(cx, meta_text(&written.value(cx)?, "name"))).await?
+        }
         _ => {}
     }
     after_write(cx).await
@@ -51,8 +53,8 @@ pub(crate) async fn after_update(cx: &Cx, updated: &Updated, dry_run: bool) -> R
         after_delete(cx);
     }
     match cx.resource.group_kind() {
-        DEFINITION => settle_definition(cx, &cx.name).await?,
-        type_checking::POLICY => type_checking::check(cx, &cx.name).await?,
+        DEFINITION => Box::pin(settle_definition(cx, &cx.name)).await?,
+        type_checking::POLICY => Box::pin(type_checking::check(cx, &cx.name)).await?,
         _ => {}
     }
     after_write(cx).await
@@ -60,9 +62,9 @@ pub(crate) async fn after_update(cx: &Cx, updated: &Updated, dry_run: bool) -> R
 
 async fn after_write(cx: &Cx) -> Result<(), Error> {
     match cx.resource.group_kind() {
-        CLUSTER_ROLE => aggregation::aggregate(&cx.tenant).await?,
-        FLOW_SCHEMA | PRIORITY_LEVEL => dangling::reconcile(&cx.tenant).await?,
-        DEFINITION => aggregator::sync(&cx.tenant).await?,
+        CLUSTER_ROLE => Box::pin(aggregation::aggregate(&cx.tenant)).await?,
+        FLOW_SCHEMA | PRIORITY_LEVEL => Box::pin(dangling::reconcile(&cx.tenant)).await?,
+        DEFINITION => Box::pin(aggregator::sync(&cx.tenant)).await?,
         API_SERVICE => {
             aggregator::registered(&cx.tenant).await?;
             aggregator::sync_later(&cx.tenant);

@@ -176,25 +176,26 @@ pub(super) async fn dispatch(
     }
     cx.go_apart();
     let (turn, hash) = (cx.turn.clone(), cx.flow);
-    let work = async move {
+    let work = Box::pin(async move {
         let _charge = charge;
         let _slot = flow::slot_now(&cx.tenant.shared, &flow);
         act(cx, action).await
-    };
-    flow::run(&shared, share, hash, turn, work).await
+    });
+    Box::pin(flow::run(&shared, share, hash, turn, work)).await
 }
 
+/// What is done is boxed, so that a GET does not carry the state of a write, which is many times as large.
 async fn act(cx: Arc<Cx>, action: Action) -> Result<Response<Body>, Error> {
     let outcome = match action {
         Action::Get => read::get(&cx).await,
-        Action::List => read::list(&cx).await,
-        Action::Watch => return Ok(watch::open(cx).await.map(pretty::as_is)?),
-        Action::Create => verbs::create(&cx).await,
-        Action::Update(part) => verbs::update(&cx, part).await,
-        Action::Patch(part) => verbs::patch(&cx, part).await,
-        Action::Delete => delete::delete(&cx).await,
-        Action::DeleteCollection => delete::delete_collection(&cx).await,
-        Action::Subresource => subresource::handle(&cx).await,
+        Action::List => Box::pin(read::list(&cx)).await,
+        Action::Watch => return Ok(Box::pin(watch::open(cx)).await.map(pretty::as_is)?),
+        Action::Create => Box::pin(verbs::create(&cx)).await,
+        Action::Update(part) => Box::pin(verbs::update(&cx, part)).await,
+        Action::Patch(part) => Box::pin(verbs::patch(&cx, part)).await,
+        Action::Delete => Box::pin(delete::delete(&cx)).await,
+        Action::DeleteCollection => Box::pin(delete::delete_collection(&cx)).await,
+        Action::Subresource => Box::pin(subresource::handle(&cx)).await,
     };
     let mut response = match outcome {
         Ok(response) => response,

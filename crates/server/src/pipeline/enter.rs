@@ -114,7 +114,7 @@ pub(super) async fn enter_project(
     sent: &Sent<'_>,
     wanted: &Attributes<'_>,
 ) -> Result<(Arc<Tenant>, User), Error> {
-    let admit = || projects::admit(server.registry(), server.shared(), name, Entrance::Project);
+    let admit = || Box::pin(projects::admit(server.registry(), server.shared(), name, Entrance::Project));
     match enter_named(server, name, sent, wanted, false).await {
         Ok(entered) => admit().await.map(|()| entered),
         // The sender may know: either there is no such project, or its control plane does not exist yet.
@@ -145,7 +145,7 @@ pub(super) async fn enter(
     let host = &server.shared().options.default_tenant;
     let entered = enter_named(server, name.unwrap_or(host), sent, wanted, stores).await?;
     if let Some(name) = name {
-        projects::admit(server.registry(), server.shared(), name, Entrance::Cluster).await?;
+        Box::pin(projects::admit(server.registry(), server.shared(), name, Entrance::Cluster)).await?;
     }
     Ok(entered)
 }
@@ -158,12 +158,24 @@ async fn enter_named(
     wanted: &Attributes<'_>,
     stores: bool,
 ) -> Result<(Arc<Tenant>, User), Error> {
-    let (shared, registry, sent) = (server.shared(), server.registry(), &sent.within(name));
-    if let Some(tenant) = registry.opened(name) {
+    let sent = &sent.within(name);
+    if let Some(tenant) = server.registry().opened(name) {
         tenant.verify_every(tenant::VERIFY_INTERVAL);
         let user = authenticate_and_authorize(server, Some(&tenant), sent, wanted).await?;
         return Ok((tenant, user));
     }
+    Box::pin(enter_unopened(server, name, sent, wanted, stores)).await
+}
+
+/// The same for a tenant that is not open in this process.
+async fn enter_unopened(
+    server: &ApiServer,
+    name: &str,
+    sent: &Sent<'_>,
+    wanted: &Attributes<'_>,
+    stores: bool,
+) -> Result<(Arc<Tenant>, User), Error> {
+    let (shared, registry) = (server.shared(), server.registry());
     check_name(name)?;
     // A sender that could not be allowed this in any tenant is rejected before the store is read.
     let sender = match sent.connected(server) {
@@ -239,7 +251,8 @@ async fn authenticate_and_authorize(
     let user = match impersonates {
         true => {
             let (user, mode) =
-                auth::impersonate(&*shared.authorizer, tenant, sender, sent.headers, wanted).await?;
+                Box::pin(auth::impersonate(&*shared.authorizer, tenant, sender, sent.headers, wanted))
+                    .await?;
             if let (Some(audit), Some(mode)) = (&sent.audit, mode) {
                 audit.trail.impersonated(&user, &mode.constraint());
             }

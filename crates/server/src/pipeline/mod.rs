@@ -128,7 +128,8 @@ async fn route(
     if let Some(name) = managed {
         let (body, _charge) = flow::read(shared, body, share).await?;
         let _slot = flow::slot(shared, &flow).await?;
-        return tenants::handle(server.registry(), shared, &parts.method, name, &info.query, &body).await;
+        let (registry, method, query) = (server.registry(), &parts.method, &info.query);
+        return Box::pin(tenants::handle(registry, shared, method, name, query, &body)).await;
     }
     // Group versions of other servers.
     let candidate = Candidate::of(&info, &shared.catalog);
@@ -136,7 +137,7 @@ async fn route(
         && let Some(api) = candidate.server(&tenant).await?
     {
         let entered = Entered { user: &user, flow: &flow, parts: &parts, body };
-        return candidate.forward(&tenant, &api, entered, &mut notes.labels).await;
+        return Box::pin(candidate.forward(&tenant, &api, entered, &mut notes.labels)).await;
     }
     let RequestInfo { endpoint, query, verb, .. } = info;
     let path = match endpoint {
@@ -149,7 +150,7 @@ async fn route(
                 && let Some(api) = candidate.late_server(&tenant).await?
             {
                 let entered = Entered { user: &user, flow: &flow, parts: &parts, body };
-                return candidate.forward(&tenant, &api, entered, &mut notes.labels).await;
+                return Box::pin(candidate.forward(&tenant, &api, entered, &mut notes.labels)).await;
             }
             return answered;
         }
@@ -160,7 +161,7 @@ async fn route(
         (Err(missing), Some(candidate)) => match candidate.late_server(&tenant).await? {
             Some(api) => {
                 let entered = Entered { user: &user, flow: &flow, parts: &parts, body };
-                return candidate.forward(&tenant, &api, entered, &mut notes.labels).await;
+                return Box::pin(candidate.forward(&tenant, &api, entered, &mut notes.labels)).await;
             }
             None => return Err(missing),
         },
@@ -176,7 +177,7 @@ async fn route(
     }
     #[cfg(feature = "tls")]
     if bootstrap::shows_trust(&path) {
-        bootstrap::ensure_trust(&tenant, &path.name).await?;
+        Box::pin(bootstrap::ensure_trust(&tenant, &path.name)).await?;
     }
     let action = dispatch::choose(&resource, &path, &parts.method, verb)?;
     // Negotiate the format of the response.
@@ -189,7 +190,7 @@ async fn route(
         _ => flow::read(shared, body, share).await.map(|(body, charge)| (body, Some(charge)))?,
     };
     let closing = match entrance.filter(|_| action.is_watch()) {
-        Some(name) => projects::watch(server.registry(), shared, &name).await?,
+        Some(name) => Box::pin(projects::watch(server.registry(), shared, &name)).await?,
         None => None,
     };
     let cx = Arc::new(Cx {

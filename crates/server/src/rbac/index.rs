@@ -238,8 +238,7 @@ impl Index {
     /// Reads what applies to a user in a scope.
     fn granted<R>(&self, scope: &Scope, user: &User, read: impl FnOnce(&Granted) -> R) -> R {
         let collect = || {
-            let rules =
-                |binding: &Arc<Binding>| self.find_rules(&binding.role, &binding.namespace);
+            let rules = |binding: &Arc<Binding>| self.find_rules(&binding.role, &binding.namespace);
             Granted::new(scope.of(user).filter_map(|binding| Some((binding, rules(binding)?))))
         };
         scope.granted.read(user, collect, read)

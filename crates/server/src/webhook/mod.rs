@@ -87,7 +87,7 @@ impl Caller {
     ) -> Result<Answer, CallError> {
         let endpoint = config.endpoint()?;
         let url = endpoint.url(timeout);
-        match self.env.timeout(timeout, self.send(tenant, config, &endpoint, &url, body)).await {
+        match self.env.timeout(timeout, Box::pin(self.send(tenant, config, &endpoint, &url, body))).await {
             Ok(answered) => answered,
             Err(_) => Err(CallError::post(&url, "context deadline exceeded")),
         }
