@@ -1,7 +1,8 @@
 //! An index of the built-in resources.
 
-use std::{collections::HashMap, sync::Arc};
+use std::sync::Arc;
 
+use hashbrown::HashMap;
 use k1s_object::{Status, gvk::GroupVersionResource};
 
 use crate::resource::Resource;

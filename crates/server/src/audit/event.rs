@@ -1,52 +1,22 @@
 //! An audit event, and its JSON (`audit.k8s.io/v1`).
+//!
+//! What is known of a request is encoded when it becomes known, and once for all events of the request. An event without objects
+//! is JSON when it is recorded; one with objects becomes JSON when it is written, as they may be large.
 
 use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
 
-use jiff::{Timestamp, fmt::temporal::DateTimePrinter};
+use jiff::Timestamp;
 use serde::Serialize;
 
 use super::{
+    head::{Head, Mark},
     payload::Payload,
-    policy::{Level, Stage},
+    policy::Stage,
 };
-use crate::identity::User;
+use crate::{identity::User, time};
 
 /// Set where an object was left out because it, or its event, is too large.
 pub(super) const TRUNCATED: &str = "audit.k8s.io/truncated";
-
-/// What is known of a request when its sender is authenticated. It is encoded once, and shared by the events of the request.
-#[derive(Debug)]
-pub(super) struct Origin {
-    /// `"auditID":…`
-    pub(super) id: String,
-    /// `"requestURI":…,"verb":…,"user":…`
-    pub(super) who: String,
-    /// `,"sourceIPs":…,"userAgent":…`
-    pub(super) from: String,
-    pub(super) received: Timestamp,
-}
-
-/// What a request is for, as `objectRef`.
-#[derive(Debug, Clone, Default, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct ObjectReference {
-    #[serde(skip_serializing_if = "String::is_empty")]
-    pub(super) resource: String,
-    #[serde(skip_serializing_if = "String::is_empty")]
-    pub(super) namespace: String,
-    #[serde(skip_serializing_if = "String::is_empty")]
-    pub(super) name: String,
-    #[serde(skip_serializing_if = "String::is_empty")]
-    pub(super) uid: String,
-    #[serde(skip_serializing_if = "String::is_empty")]
-    pub(super) api_group: String,
-    #[serde(skip_serializing_if = "String::is_empty")]
-    pub(super) api_version: String,
-    #[serde(skip_serializing_if = "String::is_empty")]
-    pub(super) resource_version: String,
-    #[serde(skip_serializing_if = "String::is_empty")]
-    pub(super) subresource: String,
-}
 
 /// The outcome of a request, as `responseStatus`.
 #[derive(Debug, Clone)]
@@ -56,90 +26,214 @@ pub(super) struct Outcome {
     pub(super) status: Option<Arc<str>>,
 }
 
-/// The annotations of an event.
-pub(super) type Annotations = BTreeMap<Cow<'static, str>, String>;
-
-/// One event of a request.
+/// The value of an annotation.
 #[derive(Debug, Clone)]
-pub(crate) struct Event {
-    pub(super) level: Level,
-    pub(super) stage: Stage,
-    pub(super) at: Timestamp,
-    pub(super) origin: Arc<Origin>,
-    /// `,"impersonatedUser":…`, with what belongs to it.
-    pub(super) impersonated: Option<Arc<str>>,
-    pub(super) object: Option<ObjectReference>,
+pub(super) enum Text {
+    Known(&'static str),
+    Shared(Arc<str>),
+}
+
+/// The annotations of an event, in the order of their keys.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Annotations(Vec<(Cow<'static, str>, Text)>);
+
+/// An event in the making: all that is known of a request so far.
+#[derive(Debug)]
+pub(super) struct Draft {
+    pub(super) head: Head,
     pub(super) outcome: Option<Outcome>,
     pub(super) request: Option<Payload>,
     pub(super) response: Option<Payload>,
     pub(super) annotations: Annotations,
+    /// The event that was made last.
+    fields: Vec<u8>,
+}
+
+/// An event with objects.
+#[derive(Debug, Clone)]
+pub(super) struct Event {
+    /// The fields before the objects, as JSON.
+    fields: Vec<u8>,
+    request: Option<Payload>,
+    response: Option<Payload>,
+    /// The times, as JSON.
+    times: Vec<u8>,
+    annotations: Annotations,
+}
+
+/// An event that is recorded.
+#[derive(Debug)]
+pub(super) enum Made<'a> {
+    /// The fields of an event without objects, as JSON without braces.
+    Fields(&'a [u8]),
+    Event(Arc<Event>),
+}
+
+impl Text {
+    fn as_str(&self) -> &str {
+        match self {
+            Text::Known(text) => text,
+            Text::Shared(text) => text,
+        }
+    }
+}
+
+impl From<&'static str> for Text {
+    fn from(text: &'static str) -> Text {
+        Text::Known(text)
+    }
+}
+
+impl From<Arc<str>> for Text {
+    fn from(text: Arc<str>) -> Text {
+        Text::Shared(text)
+    }
+}
+
+impl From<String> for Text {
+    fn from(text: String) -> Text {
+        Text::Shared(text.into())
+    }
+}
+
+impl Annotations {
+    fn find(&self, key: &str) -> Result<usize, usize> {
+        self.0.binary_search_by(|(one, _)| (**one).cmp(key))
+    }
+
+    /// Sets an annotation.
+    pub(super) fn set(&mut self, key: impl Into<Cow<'static, str>>, value: impl Into<Text>) {
+        let key = key.into();
+        match self.find(&key) {
+            Ok(at) => self.0[at].1 = value.into(),
+            Err(at) => self.0.insert(at, (key, value.into())),
+        }
+    }
+
+    /// Sets an annotation, unless there is one with this key.
+    pub(super) fn add<T: Into<Text>>(
+        &mut self,
+        key: impl Into<Cow<'static, str>>,
+        value: impl FnOnce() -> T,
+    ) {
+        let key = key.into();
+        if let Err(at) = self.find(&key) {
+            self.0.insert(at, (key, value().into()));
+        }
+    }
+
+    fn write(&self, out: &mut Vec<u8>) {
+        for (number, (key, value)) in self.0.iter().enumerate() {
+            out.extend_from_slice(if number == 0 { b",\"annotations\":{" } else { b"," });
+            write_text(out, key);
+            out.push(b':');
+            write_text(out, value.as_str());
+        }
+        if !self.0.is_empty() {
+            out.push(b'}');
+        }
+    }
+}
+
+impl Draft {
+    pub(super) fn new(head: Head) -> Draft {
+        let (outcome, request, response, annotations) = Default::default();
+        // Room for the head, an outcome, times and two annotations.
+        let fields = Vec::with_capacity(head.len() + 450);
+        Draft { head, outcome, request, response, annotations, fields }
+    }
+
+    /// The event of a stage.
+    pub(super) fn event(&mut self, stage: Stage, at: Timestamp) -> Made<'_> {
+        let Draft { head, outcome, request, response, annotations, fields } = self;
+        fields.clear();
+        head.write(fields, stage);
+        if let Some(outcome) = outcome {
+            outcome.write(fields);
+        }
+        let write_times = |out: &mut Vec<u8>| {
+            out.extend_from_slice(b",\"requestReceivedTimestamp\":\"");
+            out.extend_from_slice(head.received());
+            out.extend_from_slice(b"\",\"stageTimestamp\":\"");
+            time::write_micros(out, at);
+            out.push(b'"');
+        };
+        if request.is_none() && response.is_none() {
+            write_times(fields);
+            annotations.write(fields);
+            return Made::Fields(fields);
+        }
+        let mut times = Vec::with_capacity(120);
+        write_times(&mut times);
+        Made::Event(Arc::new(Event {
+            fields: fields.clone(),
+            request: request.clone(),
+            response: response.clone(),
+            times,
+            annotations: annotations.clone(),
+        }))
+    }
+
+    /// Adds what the object in the body says about itself to the `objectRef`, unless the path has said it.
+    pub(super) fn refer(&mut self, mark: Mark, text: &str) {
+        self.head.refer(mark, text);
+    }
 }
 
 impl Event {
     /// About how many bytes the event holds.
     pub(super) fn size(&self) -> usize {
         let payload = |payload: &Option<Payload>| payload.as_ref().map_or(0, Payload::len);
-        let annotations: usize = self.annotations.iter().map(|(key, value)| key.len() + value.len()).sum();
-        let text = self.origin.id.len() + self.origin.who.len() + self.origin.from.len();
-        400 + text + annotations + payload(&self.request) + payload(&self.response)
+        let annotations: usize =
+            self.annotations.0.iter().map(|(key, value)| key.len() + value.as_str().len()).sum();
+        self.fields.len() + self.times.len() + annotations + payload(&self.request) + payload(&self.response)
     }
 
-    /// The event as a line of a log.
-    pub(super) fn write_line(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(br#"{"kind":"Event","apiVersion":"audit.k8s.io/v1","#);
-        self.write_fields(out);
-        out.extend_from_slice(b"}\n");
-    }
-
-    /// The event as an item of a list, which has no type of its own.
-    #[cfg_attr(not(feature = "tls"), expect(dead_code, reason = "only the webhook sends lists"))]
-    pub(super) fn write_item(&self, out: &mut Vec<u8>) {
-        out.push(b'{');
-        self.write_fields(out);
-        out.push(b'}');
+    pub(super) fn write(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.fields);
+        for (name, payload) in
+            [(",\"requestObject\":", &self.request), (",\"responseObject\":", &self.response)]
+        {
+            if let Some(json) = payload.as_ref().and_then(Payload::json) {
+                out.extend_from_slice(name.as_bytes());
+                out.extend_from_slice(&json);
+            }
+        }
+        out.extend_from_slice(&self.times);
+        self.annotations.write(out);
     }
 
     /// The event without its objects, and a note that they are missing.
     pub(super) fn truncated(&self) -> Event {
         let mut event = Event { request: None, response: None, ..self.clone() };
-        event.annotations.insert(TRUNCATED.into(), "true".into());
+        event.annotations.set(TRUNCATED, "true");
         event
     }
+}
 
-    fn write_fields(&self, out: &mut Vec<u8>) {
-        let mut text = |text: &str| out.extend_from_slice(text.as_bytes());
-        text(r#""level":""#);
-        text(self.level.as_str());
-        text(r#"","#);
-        text(&self.origin.id);
-        text(r#","stage":""#);
-        text(self.stage.as_str());
-        text(r#"","#);
-        text(&self.origin.who);
-        text(self.impersonated.as_deref().unwrap_or_default());
-        text(&self.origin.from);
-        if let Some(object) = &self.object {
-            text(r#","objectRef":"#);
-            write(out, object);
-        }
-        if let Some(outcome) = &self.outcome {
-            outcome.write(out);
-        }
-        for (name, payload) in [("requestObject", &self.request), ("responseObject", &self.response)] {
-            if let Some(json) = payload.as_ref().and_then(Payload::json) {
-                out.extend_from_slice(format!(",\"{name}\":").as_bytes());
-                out.extend_from_slice(&json);
-            }
-        }
-        let mut times = String::with_capacity(120);
-        write_time(&mut times, ",\"requestReceivedTimestamp\":\"", self.origin.received);
-        write_time(&mut times, "\",\"stageTimestamp\":\"", self.at);
-        times.push('"');
-        out.extend_from_slice(times.as_bytes());
-        if !self.annotations.is_empty() {
-            out.extend_from_slice(br#","annotations":"#);
-            write(out, &self.annotations);
-        }
+/// How events are written.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Form {
+    /// As a line of a log.
+    Line,
+    /// As an item of a list, which has no type of its own.
+    #[cfg_attr(not(feature = "tls"), expect(dead_code, reason = "only the webhook sends lists"))]
+    Item,
+}
+
+impl Form {
+    /// Writes an event in the place of what is in `out`.
+    pub(super) fn write(self, out: &mut Vec<u8>, fields: impl FnOnce(&mut Vec<u8>)) {
+        out.clear();
+        out.extend_from_slice(match self {
+            Form::Line => br#"{"kind":"Event","apiVersion":"audit.k8s.io/v1","#,
+            Form::Item => b"{",
+        });
+        fields(out);
+        out.extend_from_slice(match self {
+            Form::Line => b"}\n",
+            Form::Item => b"}",
+        });
     }
 }
 
@@ -162,26 +256,102 @@ pub(super) fn write(out: &mut Vec<u8>, value: &impl Serialize) {
     let _ = serde_json::to_writer(out, value);
 }
 
-/// A timestamp as a `metav1.MicroTime`.
-fn write_time(out: &mut String, before: &str, at: Timestamp) {
-    const PRINTER: DateTimePrinter = DateTimePrinter::new().precision(Some(6));
-    out.push_str(before);
-    let _ = PRINTER.print_timestamp(&at, out);
+/// Writes a string. Most have nothing to escape, which is found out many bytes at once.
+pub(super) fn write_text(out: &mut Vec<u8>, text: &str) {
+    let escapes = |bytes: &[u8]| {
+        let is_escaped = |byte: u8| byte < 0x20 || byte == b'"' || byte == b'\\';
+        bytes.iter().fold(0, |found, byte| found | u8::from(is_escaped(*byte))) != 0
+    };
+    let (chunks, rest) = text.as_bytes().as_chunks::<16>();
+    if chunks.iter().any(|chunk| escapes(chunk)) || escapes(rest) {
+        return write(out, &text);
+    }
+    out.push(b'"');
+    out.extend_from_slice(text.as_bytes());
+    out.push(b'"');
 }
 
 /// A user as a `UserInfo`.
-pub(super) fn user_info(user: &User) -> impl Serialize + '_ {
-    #[derive(Serialize)]
-    struct UserInfo<'a> {
-        #[serde(skip_serializing_if = "str::is_empty")]
-        username: &'a str,
-        #[serde(skip_serializing_if = "str::is_empty")]
-        uid: &'a str,
-        #[serde(skip_serializing_if = "<[_]>::is_empty")]
-        groups: &'a [String],
-        #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-        extra: BTreeMap<&'a str, &'a [String]>,
+pub(super) fn write_user(out: &mut Vec<u8>, user: &User) {
+    let mut before = b'{';
+    let mut key = |out: &mut Vec<u8>, name: &str| {
+        out.push(before);
+        out.push(b'"');
+        out.extend_from_slice(name.as_bytes());
+        out.extend_from_slice(b"\":");
+        before = b',';
+    };
+    for (name, text) in [("username", &user.name), ("uid", &user.uid)] {
+        if !text.is_empty() {
+            key(out, name);
+            write_text(out, text);
+        }
     }
-    let extra = user.extra.iter().map(|(key, values)| (key.as_str(), values.as_slice())).collect();
-    UserInfo { username: &user.name, uid: &user.uid, groups: &user.groups, extra }
+    if !user.groups.is_empty() {
+        key(out, "groups");
+        for (number, group) in user.groups.iter().enumerate() {
+            out.push(if number == 0 { b'[' } else { b',' });
+            write_text(out, group);
+        }
+        out.push(b']');
+    }
+    if !user.extra.is_empty() {
+        key(out, "extra");
+        let extra: BTreeMap<&str, &[String]> =
+            user.extra.iter().map(|(key, values)| (key.as_str(), values.as_slice())).collect();
+        write(out, &extra);
+    }
+    if before == b'{' {
+        out.push(b'{');
+    }
+    out.push(b'}');
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn strings_are_written_as_json() {
+        let all: String = (0..=0x300).filter_map(char::from_u32).collect();
+        for text in ["", "plain", "a\"b", "back\\slash", "new\nline", "\u{0}", "ü", all.as_str()] {
+            let mut out = Vec::new();
+            write_text(&mut out, text);
+            assert_eq!(serde_json::from_slice::<String>(&out).unwrap(), text);
+        }
+    }
+
+    #[test]
+    fn users_are_written_as_json() {
+        let shown = |user: &User| {
+            let mut out = Vec::new();
+            write_user(&mut out, user);
+            serde_json::from_slice::<serde_json::Value>(&out).unwrap()
+        };
+        assert_eq!(shown(&User::default()), json!({}));
+        let groups = vec!["x".to_owned(), "y\"".to_owned()];
+        assert_eq!(shown(&User { groups: groups.clone(), ..User::default() }), json!({"groups": groups}));
+        let extra = [("b", "2"), ("a", "1")].map(|(key, value)| (key.to_owned(), vec![value.to_owned()]));
+        let user = User { name: "a".into(), uid: "7".into(), groups: groups.clone(), extra: extra.into() };
+        let expected =
+            json!({"username": "a", "uid": "7", "groups": groups, "extra": {"a": ["1"], "b": ["2"]}});
+        assert_eq!(shown(&user), expected);
+    }
+
+    #[test]
+    fn annotations_have_an_order_and_the_last_one_set_or_the_first_one_added() {
+        let mut annotations = Annotations::default();
+        let mut out = Vec::new();
+        annotations.write(&mut out);
+        assert!(out.is_empty());
+        annotations.set("b", "1");
+        annotations.add("c", || "2");
+        annotations.set("a", "3".to_owned());
+        annotations.set("b", "4");
+        annotations.add("c", || "5");
+        annotations.write(&mut out);
+        assert_eq!(String::from_utf8(out).unwrap(), r#","annotations":{"a":"3","b":"4","c":"2"}"#);
+    }
 }

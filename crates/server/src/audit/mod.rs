@@ -1,15 +1,16 @@
 //! Audit: who did what, when and from where, and with which outcome, as kube-apiserver records it.
 //!
 //! A request has a [`Trail`]. When its sender is authenticated, the [`AuditPolicy`] decides how much of the request is
-//! recorded; the steps of the request add what they know; each stage of it becomes an [`event::Event`], which goes to the
+//! recorded; the steps of the request add what they know; each stage of it is [`Made`] into an event, which goes to the
 //! backends: a [log](mod@log) and a [webhook]. Each backend has a bounded [queue] and a task, so that neither a slow disk nor a
 //! slow webhook delays a request, unless the mode of the backend demands that.
 //!
-//! Objects are recorded as bytes, and become JSON only when their event is written. Without a policy there is no [`Auditor`],
+//! Events are encoded as they are made; objects in them are recorded as bytes, and become JSON only when their event is written. Without a policy there is no [`Auditor`],
 //! and a request pays for one look at an `Option`.
 
 mod counters;
 mod event;
+mod head;
 mod log;
 mod options;
 mod origin;
@@ -37,8 +38,8 @@ pub use policy::{AuditPolicy, AuditPolicyError};
 pub(crate) use trail::{About, Trail};
 
 use counters::Counters;
-use event::Event;
-use queue::Backend;
+use event::Made;
+use queue::{Backend, Delay};
 
 /// Why auditing could not start.
 #[derive(Debug, thiserror::Error)]
@@ -47,6 +48,20 @@ pub(crate) enum AuditError {
     Log { path: String, why: std::io::Error },
     #[error("the audit webhook cannot be used: {0}")]
     Webhook(String),
+}
+
+/// The backends that a request waits for.
+struct Delays(Vec<Delay>);
+
+impl Delays {
+    /// Returns whether the request may go on.
+    async fn wait(self) -> bool {
+        let mut may_go_on = true;
+        for delay in self.0 {
+            may_go_on &= delay.wait().await;
+        }
+        may_go_on
+    }
 }
 
 /// Records the requests of a server.
@@ -95,21 +110,16 @@ impl Auditor {
         Arc::new(Trail::new(self.clone(), request))
     }
 
-    /// Records an event. Waits for the backends that delay requests; returns whether the request may go on.
-    async fn record(&self, event: Arc<Event>) -> bool {
+    /// Records an event. Returns what the request has to wait for.
+    fn record(&self, event: &Made<'_>) -> Delays {
         self.counters.event();
-        if let [backend] = &*self.backends {
-            return backend.record(event).await;
-        }
-        let recorded = self.backends.iter().map(|backend| backend.record(event.clone()));
-        join_all(recorded).await.into_iter().all(|good| good)
+        Delays(self.backends.iter().filter_map(|backend| backend.record(event)).collect())
     }
 
     /// Records an event without waiting.
-    fn record_later(&self, event: Event) {
+    fn record_later(&self, event: &Made<'_>) {
         self.counters.event();
-        let event = Arc::new(event);
-        self.backends.iter().for_each(|backend| backend.record_later(event.clone()));
+        self.backends.iter().for_each(|backend| backend.record_later(event));
     }
 
     /// Writes out what is recorded, and ends the backends. Later events are lost, and counted as such.

@@ -1,11 +1,19 @@
 //! Who sent a request, and from where.
 
-use std::net::IpAddr;
+use std::{
+    borrow::Cow,
+    io::Write as _,
+    net::{IpAddr, Ipv4Addr},
+};
 
-use http::{HeaderMap, Uri, header};
+use http::{HeaderMap, HeaderName, Uri, header};
 use jiff::Timestamp;
 
-use super::event::{Origin, user_info, write};
+use super::{
+    event::{write_text, write_user},
+    head::{Head, Mark, Reference},
+    policy::Level,
+};
 use crate::{identity::User, request::Verb};
 
 /// The address of the client of a connection, in the extensions of its requests.
@@ -14,68 +22,96 @@ pub(crate) struct Remote(pub(crate) IpAddr);
 
 /// What a request is known by before its sender is.
 pub(super) struct Arrival<'a> {
-    pub(super) id: &'a str,
+    pub(super) id: &'a [u8],
     pub(super) uri: &'a Uri,
     pub(super) remote: Option<IpAddr>,
     pub(super) received: Timestamp,
 }
 
-impl Origin {
-    /// Encodes what is known of a request when its sender is authenticated; without a user, he could not be.
-    pub(super) fn new(
-        arrival: &Arrival<'_>,
-        verb: Verb<'_>,
-        user: Option<&User>,
-        headers: &HeaderMap,
-    ) -> Origin {
-        let mut id = br#""auditID":"#.to_vec();
-        write(&mut id, &arrival.id);
-        let mut who = Vec::with_capacity(256);
-        who.extend_from_slice(br#""requestURI":"#);
-        write(&mut who, &redacted(arrival.uri));
-        who.extend_from_slice(br#","verb":"#);
-        write(&mut who, &verb.as_str());
-        who.extend_from_slice(br#","user":"#);
-        match user {
-            Some(user) => write(&mut who, &user_info(user)),
-            None => who.extend_from_slice(b"{}"),
+/// Encodes what is known of a request when its sender is authenticated; without a user, he could not be.
+pub(super) fn head(
+    level: Level,
+    arrival: &Arrival<'_>,
+    verb: Verb<'_>,
+    user: Option<&User>,
+    headers: &HeaderMap,
+    reference: Option<&Reference<'_>>,
+) -> Head {
+    let mut head = Head::new(level, arrival.id);
+    let out = head.text();
+    out.extend_from_slice(br#","requestURI":"#);
+    write_text(out, &redacted(arrival.uri));
+    out.extend_from_slice(br#","verb":"#);
+    write_text(out, verb.as_str());
+    out.extend_from_slice(br#","user":"#);
+    match user {
+        Some(user) => write_user(out, user),
+        None => out.extend_from_slice(b"{}"),
+    }
+    head.mark(Mark::Impersonated);
+    let out = head.text();
+    let addresses = source_addresses(headers, arrival.remote);
+    for (number, address) in addresses.iter().enumerate() {
+        out.extend_from_slice(if number == 0 { br#","sourceIPs":["# } else { b"," });
+        out.push(b'"');
+        match address {
+            IpAddr::V4(address) => write_v4(out, *address),
+            // Writing to memory does not fail.
+            IpAddr::V6(address) => drop(write!(out, "{address}")),
         }
-        let mut from = Vec::new();
-        let addresses = source_addresses(headers, arrival.remote);
-        if !addresses.is_empty() {
-            from.extend_from_slice(br#","sourceIPs":"#);
-            write(&mut from, &addresses);
+        out.push(b'"');
+    }
+    if !addresses.is_empty() {
+        out.push(b']');
+    }
+    let agent = user_agent(headers);
+    if !agent.is_empty() {
+        out.extend_from_slice(br#","userAgent":"#);
+        write_text(out, &agent);
+    }
+    if let Some(reference) = reference {
+        head.reference(reference);
+    }
+    head.end(arrival.received)
+}
+
+fn write_v4(out: &mut Vec<u8>, address: Ipv4Addr) {
+    for (number, octet) in address.octets().into_iter().enumerate() {
+        if number > 0 {
+            out.push(b'.');
         }
-        let agent = user_agent(headers);
-        if !agent.is_empty() {
-            from.extend_from_slice(br#","userAgent":"#);
-            write(&mut from, &agent);
+        for place in [100, 10, 1] {
+            if octet >= place || place == 1 {
+                out.push(b'0' + octet / place % 10);
+            }
         }
-        let text = |bytes| String::from_utf8(bytes).unwrap_or_default();
-        Origin { id: text(id), who: text(who), from: text(from), received: arrival.received }
     }
 }
 
 /// Maximum length of a user agent.
 const MAX_USER_AGENT: usize = 1024;
 
-fn user_agent(headers: &HeaderMap) -> String {
+fn user_agent(headers: &HeaderMap) -> Cow<'_, str> {
     let sent = headers.get(header::USER_AGENT).map(|value| String::from_utf8_lossy(value.as_bytes()));
-    let mut agent = sent.unwrap_or_default().into_owned();
+    let mut agent = sent.unwrap_or_default();
     if agent.len() > MAX_USER_AGENT {
+        let agent = agent.to_mut();
         agent.truncate(agent.floor_char_boundary(MAX_USER_AGENT));
         agent.push_str("...TRUNCATED");
     }
     agent
 }
 
+const FORWARDED: HeaderName = HeaderName::from_static("x-forwarded-for");
+const REAL: HeaderName = HeaderName::from_static("x-real-ip");
+
 /// The addresses that a request has come through: those that proxies report, which clients can make up, and that of the
 /// connection at last.
 fn source_addresses(headers: &HeaderMap, remote: Option<IpAddr>) -> Vec<IpAddr> {
-    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let text = |name: HeaderName| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let mut found: Vec<IpAddr> =
-        text("x-forwarded-for").split(',').filter_map(|part| part.trim().parse().ok()).collect();
-    if let Ok(real) = text("x-real-ip").parse()
+        text(FORWARDED).split(',').filter_map(|part| part.trim().parse().ok()).collect();
+    if let Ok(real) = text(REAL).parse()
         && !found.contains(&real)
     {
         found.push(real);
@@ -88,9 +124,9 @@ fn source_addresses(headers: &HeaderMap, remote: Option<IpAddr>) -> Vec<IpAddr> 
 }
 
 /// The path and query of a request as it was sent, without the tokens in it.
-fn redacted(uri: &Uri) -> String {
+fn redacted(uri: &Uri) -> Cow<'_, str> {
     let sent = uri.path_and_query().map_or("/", |sent| sent.as_str());
-    let Some((path, query)) = sent.split_once('?') else { return sent.to_owned() };
+    let Some((path, query)) = sent.split_once('?') else { return sent.into() };
     let parameters: Vec<&str> = query.split('&').collect();
     let hides = |parameter: &str| {
         let name = parameter.split('=').next().unwrap_or_default();
@@ -98,13 +134,13 @@ fn redacted(uri: &Uri) -> String {
         decoded.is_some_and(|(name, _)| name.to_ascii_lowercase().ends_with("token"))
     };
     if !parameters.iter().any(|parameter| hides(parameter)) {
-        return sent.to_owned();
+        return sent.into();
     }
     let shown = parameters.into_iter().map(|parameter| match parameter.split_once('=') {
         Some((name, _)) if hides(parameter) => format!("{name}=REDACTED"),
         _ => parameter.to_owned(),
     });
-    format!("{path}?{}", shown.collect::<Vec<_>>().join("&"))
+    format!("{path}?{}", shown.collect::<Vec<_>>().join("&")).into()
 }
 
 #[cfg(test)]
@@ -149,10 +185,19 @@ mod tests {
     }
 
     #[test]
+    fn addresses_are_written_as_by_the_standard_library() {
+        for text in ["0.0.0.0", "1.20.100.255", "127.0.0.1", "10.99.101.9"] {
+            let mut out = Vec::new();
+            write_v4(&mut out, text.parse().unwrap());
+            assert_eq!(String::from_utf8(out).unwrap(), text);
+        }
+    }
+
+    #[test]
     fn a_long_user_agent_is_cut() {
         let long: &'static str = "a".repeat(2000).leak();
-        let agent = user_agent(&headers(&[("user-agent", long)]));
-        assert_eq!(agent, format!("{}...TRUNCATED", "a".repeat(1024)));
+        let sent = headers(&[("user-agent", long)]);
+        assert_eq!(user_agent(&sent), format!("{}...TRUNCATED", "a".repeat(1024)));
         assert_eq!(user_agent(&headers(&[("user-agent", "curl/8")])), "curl/8");
     }
 }

@@ -1,6 +1,6 @@
 //! Events that wait for a backend: bounded, and with one task that takes them.
 
-use std::{collections::VecDeque, sync::Arc, time::Duration};
+use std::{collections::VecDeque, ops::Range, sync::Arc, time::Duration};
 
 use k1s_env::{Env, Instant, Task};
 use parking_lot::Mutex;
@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     counters::{Counters, Plugin},
-    event::Event,
+    event::{Event, Form, Made},
     options::{AuditMode, AuditQueueOptions},
 };
 
@@ -18,13 +18,39 @@ const LOG_INTERVAL: Duration = Duration::from_secs(10);
 
 /// An event in a queue.
 pub(super) struct Entry {
-    pub(super) event: Arc<Event>,
+    what: What,
     /// Told whether the event was written.
     done: Option<oneshot::Sender<bool>>,
     size: usize,
 }
 
+/// Where an event in a queue is.
+enum What {
+    /// In the text of the queue, or of the batch that it was taken with.
+    Text(Range<usize>),
+    Event(Arc<Event>),
+}
+
 impl Entry {
+    /// Writes the event in the place of what is in `out`; `text` is that of its batch. An event longer than `limit` loses its
+    /// objects; if it still is, this returns `false`.
+    pub(super) fn write(&self, text: &[u8], form: Form, limit: Option<usize>, out: &mut Vec<u8>) -> bool {
+        let fits = |out: &Vec<u8>| limit.is_none_or(|limit| out.len() <= limit);
+        match &self.what {
+            What::Text(place) => {
+                let fields = text.get(place.clone()).unwrap_or_default();
+                form.write(out, |out| out.extend_from_slice(fields));
+            }
+            What::Event(event) => {
+                form.write(out, |out| event.write(out));
+                if !fits(out) {
+                    form.write(out, |out| event.truncated().write(out));
+                }
+            }
+        }
+        fits(out)
+    }
+
     /// The event was written, or was lost.
     pub(super) fn settle(&mut self, written: bool) {
         if let Some(done) = self.done.take() {
@@ -44,6 +70,10 @@ pub(super) struct Queue {
 #[derive(Default)]
 struct State {
     waiting: VecDeque<Entry>,
+    /// Waiting events without objects, one behind the other.
+    text: Vec<u8>,
+    /// Room for the next text.
+    spare: Vec<u8>,
     /// Of waiting events, and of those that are being written.
     events: usize,
     bytes: usize,
@@ -52,11 +82,21 @@ struct State {
     wake_at: usize,
 }
 
+/// Events that were taken to be written.
+pub(super) struct Batch {
+    pub(super) entries: Vec<Entry>,
+    pub(super) text: Vec<u8>,
+    pub(super) held: Held,
+}
+
 /// The number and the size of events that are being written.
 pub(super) struct Held {
     events: usize,
     bytes: usize,
 }
+
+/// Maximum size of the room that is kept for the next text.
+const MAX_SPARE: usize = 2 << 20;
 
 impl Queue {
     pub(super) fn new(limits: AuditQueueOptions) -> Queue {
@@ -64,8 +104,11 @@ impl Queue {
     }
 
     /// Adds an event. `within`: only if the limits allow it. Returns whether it was added.
-    fn push(&self, event: Arc<Event>, done: Option<oneshot::Sender<bool>>, within: bool) -> bool {
-        let size = event.size();
+    fn push(&self, event: &Made<'_>, done: Option<oneshot::Sender<bool>>, within: bool) -> bool {
+        let size = match event {
+            Made::Fields(fields) => fields.len(),
+            Made::Event(event) => event.size(),
+        };
         let mut state = self.state.lock();
         // One event of any size is always accepted.
         let full = state.events >= self.limits.max_events
@@ -75,7 +118,15 @@ impl Queue {
         }
         state.events += 1;
         state.bytes += size;
-        state.waiting.push_back(Entry { event, done, size });
+        let what = match event {
+            Made::Fields(fields) => {
+                let start = state.text.len();
+                state.text.extend_from_slice(fields);
+                What::Text(start..start + fields.len())
+            }
+            Made::Event(event) => What::Event(event.clone()),
+        };
+        state.waiting.push_back(Entry { what, done, size });
         let wakes = state.waiting.len() == state.wake_at.max(1);
         drop(state);
         if wakes {
@@ -118,12 +169,28 @@ impl Queue {
     }
 
     /// Takes waiting events, which count as held until they are [released](Self::release).
-    pub(super) fn take(&self, events: usize) -> (Vec<Entry>, Held) {
+    pub(super) fn take(&self, events: usize) -> Batch {
         let mut state = self.state.lock();
         let count = events.min(state.waiting.len());
         let entries: Vec<Entry> = state.waiting.drain(..count).collect();
         let bytes = entries.iter().map(|entry| entry.size).sum();
-        (entries, Held { events: count, bytes })
+        let spare = std::mem::take(&mut state.spare);
+        let mut text = std::mem::replace(&mut state.text, spare);
+        // The text of those that still wait goes back.
+        let first = state.waiting.iter().find_map(|entry| match &entry.what {
+            What::Text(place) => Some(place.start),
+            What::Event(_) => None,
+        });
+        if let Some(first) = first {
+            state.text.extend_from_slice(text.get(first..).unwrap_or_default());
+            text.truncate(first);
+            for entry in &mut state.waiting {
+                if let What::Text(place) = &mut entry.what {
+                    *place = place.start - first..place.end - first;
+                }
+            }
+        }
+        Batch { entries, text, held: Held { events: count, bytes } }
     }
 
     /// Events have been written, or were lost.
@@ -131,6 +198,15 @@ impl Queue {
         let mut state = self.state.lock();
         state.events -= held.events;
         state.bytes -= held.bytes;
+    }
+
+    /// Gives back a text that is not needed any more, as room for another one.
+    pub(super) fn reuse(&self, mut text: Vec<u8>) {
+        text.clear();
+        let mut state = self.state.lock();
+        if text.capacity() <= MAX_SPARE && state.spare.capacity() < text.capacity() {
+            state.spare = text;
+        }
     }
 
     /// No more events are added.
@@ -177,6 +253,20 @@ impl Losses {
     }
 }
 
+/// What a request waits for: that its event is written.
+pub(super) struct Delay {
+    written: oneshot::Receiver<bool>,
+    strict: bool,
+}
+
+impl Delay {
+    /// Returns whether the request may go on.
+    pub(super) async fn wait(self) -> bool {
+        // Nobody tells of an event that was not accepted.
+        self.written.await.unwrap_or(false) || !self.strict
+    }
+}
+
 /// A backend: a queue, and the task that empties it.
 pub(super) struct Backend {
     pub(super) mode: AuditMode,
@@ -187,19 +277,19 @@ pub(super) struct Backend {
 }
 
 impl Backend {
-    /// Records an event. Returns whether the request may go on.
-    pub(super) async fn record(&self, event: Arc<Event>) -> bool {
+    /// Records an event. In modes that delay requests, returns what the request has to wait for.
+    pub(super) fn record(&self, event: &Made<'_>) -> Option<Delay> {
         if self.mode == AuditMode::Batch {
             self.record_later(event);
-            return true;
+            return None;
         }
         let (done, written) = oneshot::channel();
-        let written = self.queue.push(event, Some(done), false) && written.await.unwrap_or(false);
-        written || self.mode != AuditMode::BlockingStrict
+        self.queue.push(event, Some(done), false);
+        Some(Delay { written, strict: self.mode == AuditMode::BlockingStrict })
     }
 
     /// Records an event without waiting.
-    pub(super) fn record_later(&self, event: Arc<Event>) {
+    pub(super) fn record_later(&self, event: &Made<'_>) {
         if !self.queue.push(event, None, self.mode == AuditMode::Batch) {
             let why =
                 if self.queue.is_closed() { "audit backend shut down" } else { "audit buffer queue blocked" };

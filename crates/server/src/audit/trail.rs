@@ -3,16 +3,17 @@
 use std::{borrow::Cow, net::IpAddr, sync::Arc};
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, Request, Response, Uri};
+use http::{HeaderMap, HeaderName, HeaderValue, Request, Response, Uri};
 use jiff::Timestamp;
 use k1s_object::Status;
 use parking_lot::Mutex;
 use serde_json::Value;
 
 use super::{
-    Auditor,
-    event::{Annotations, Event, ObjectReference, Origin, Outcome, TRUNCATED, user_info, write},
-    origin::{Arrival, Remote},
+    Auditor, Delays,
+    event::{Draft, Outcome, TRUNCATED, write, write_text, write_user},
+    head::{Mark, Reference},
+    origin::{self, Arrival, Remote},
     payload::Payload,
     policy::{Level, Stage, Verdict},
     recorded::{Capture, Recorded, media_of, outcome},
@@ -26,7 +27,7 @@ use crate::{
 };
 
 /// The header with the id of a request, which a client may choose.
-const HEADER: &str = "audit-id";
+const HEADER: HeaderName = HeaderName::from_static("audit-id");
 /// The tenant of a request, unless it is the default one.
 const TENANT: &str = "k1s.dev/tenant";
 
@@ -68,13 +69,16 @@ struct Record {
     is_refused: bool,
     /// Whether responses are objects.
     has_objects: bool,
-    event: Event,
+    draft: Draft,
 }
 
 impl Trail {
     pub(super) fn new<B>(auditor: Arc<Auditor>, request: &Request<B>) -> Trail {
         let sent = request.headers().get(HEADER).filter(|id| !id.is_empty());
-        let id = sent.cloned().or_else(|| HeaderValue::try_from(auditor.env.uuid().to_string()).ok());
+        let id = sent.cloned().or_else(|| {
+            let mut text = [0; 36];
+            HeaderValue::from_str(auditor.env.uuid().hyphenated().encode_lower(&mut text)).ok()
+        });
         Trail {
             id: id.unwrap_or_else(|| HeaderValue::from_static("")),
             uri: request.uri().clone(),
@@ -101,24 +105,14 @@ impl Trail {
         if verdict.level == Level::None {
             return;
         }
-        let id = String::from_utf8_lossy(self.id.as_bytes());
-        let arrival = Arrival { id: &id, uri: &self.uri, remote: self.remote, received: self.received };
-        let mut annotations = Annotations::new();
+        let (id, uri) = (self.id.as_bytes(), &self.uri);
+        let arrival = Arrival { id, uri, remote: self.remote, received: self.received };
+        let reference = reference(wanted, about.version);
+        let head = origin::head(verdict.level, &arrival, wanted.verb, user, headers, reference.as_ref());
+        let mut draft = Draft::new(head);
         if let Some(tenant) = about.tenant {
-            annotations.insert(TENANT.into(), tenant.to_owned());
+            draft.annotations.set(TENANT, tenant.to_owned());
         }
-        let event = Event {
-            level: verdict.level,
-            stage: Stage::RequestReceived,
-            at: self.received,
-            origin: Arc::new(Origin::new(&arrival, wanted.verb, user, headers)),
-            impersonated: None,
-            object: reference(wanted, about.version),
-            outcome: None,
-            request: None,
-            response: None,
-            annotations,
-        };
         let has_objects = match wanted.target {
             Target::Resource { .. } => true,
             Target::Path(path) => path.starts_with("/api"),
@@ -129,7 +123,7 @@ impl Trail {
             is_long: about.is_long,
             is_refused,
             has_objects,
-            event,
+            draft,
         }));
     }
 
@@ -149,12 +143,9 @@ impl Trail {
             return Ok(());
         }
         self.open(Some(user), headers, wanted, about);
-        let event = self.with(|record| {
-            let wanted = !record.verdict.omit_stages.contains(Stage::RequestReceived);
-            wanted.then(|| record.event.clone())
-        });
-        let Some(event) = event.flatten() else { return Ok(()) };
-        if self.auditor.record(Arc::new(event)).await {
+        let recorded = self.with(|record| self.record_at(record, Stage::RequestReceived, self.received));
+        let Some(delays) = recorded.flatten() else { return Ok(()) };
+        if delays.wait().await {
             return Ok(());
         }
         *self.state.lock() = State::Done;
@@ -181,13 +172,13 @@ impl Trail {
     pub(crate) fn impersonated(&self, user: &User, constraint: &str) {
         self.with(|record| {
             let mut text = br#","impersonatedUser":"#.to_vec();
-            write(&mut text, &user_info(user));
+            write_user(&mut text, user);
             if !constraint.is_empty() {
                 text.extend_from_slice(br#","authenticationMetadata":{"impersonationConstraint":"#);
-                write(&mut text, &constraint);
+                write_text(&mut text, constraint);
                 text.push(b'}');
             }
-            record.event.impersonated = Some(String::from_utf8_lossy(&text).into());
+            record.draft.head.insert(Mark::Impersonated, &text);
         });
     }
 
@@ -195,14 +186,14 @@ impl Trail {
     pub(crate) fn decided(&self, decision: &Decision) {
         const REASON: &str = "authorization.k8s.io/reason";
         self.with(|record| {
-            let annotations = &mut record.event.annotations;
+            let annotations = &mut record.draft.annotations;
             if decision.failure.is_some() {
-                annotations.insert(REASON.into(), "internal error".into());
+                annotations.set(REASON, "internal error");
                 return;
             }
             let verdict = if decision.allowed { "allow" } else { "forbid" };
-            annotations.insert("authorization.k8s.io/decision".into(), verdict.into());
-            annotations.insert(REASON.into(), decision.reason.to_string());
+            annotations.set("authorization.k8s.io/decision", verdict);
+            annotations.set(REASON, decision.reason.clone());
         });
     }
 
@@ -220,7 +211,7 @@ impl Trail {
     ) {
         self.with(|record| {
             if record.verdict.level >= level {
-                record.event.annotations.entry(key.into()).or_insert_with(value);
+                record.draft.annotations.add(key, value);
             }
         });
     }
@@ -228,21 +219,17 @@ impl Trail {
     /// The decoded object in the body of the request.
     pub(crate) fn request_object(&self, object: &Value) {
         self.with(|record| {
-            if let Some(reference) = &mut record.event.object {
-                for (field, name) in [
-                    (&mut reference.namespace, "namespace"),
-                    (&mut reference.name, "name"),
-                    (&mut reference.uid, "uid"),
-                    (&mut reference.resource_version, "resourceVersion"),
-                ] {
-                    if field.is_empty() {
-                        meta_text(object, name).clone_into(field);
-                    }
-                }
+            for (mark, name) in [
+                (Mark::Namespace, "namespace"),
+                (Mark::Name, "name"),
+                (Mark::Uid, "uid"),
+                (Mark::ResourceVersion, "resourceVersion"),
+            ] {
+                record.draft.refer(mark, meta_text(object, name));
             }
             if record.verdict.level >= Level::Request {
                 let bytes = object.to_string().into_bytes().into();
-                record.event.request =
+                record.draft.request =
                     Some(Payload::new(bytes, Media::Json, record.verdict.omit_managed_fields));
             }
         });
@@ -253,7 +240,7 @@ impl Trail {
         self.with(|record| {
             if record.verdict.level >= Level::Request {
                 let bytes = options.to_string().into_bytes().into();
-                record.event.request = Some(Payload::new(bytes, Media::Json, false));
+                record.draft.request = Some(Payload::new(bytes, Media::Json, false));
             }
         });
     }
@@ -263,7 +250,7 @@ impl Trail {
         self.with(|record| {
             if record.verdict.level >= Level::Request {
                 let media = if is_yaml { Media::Yaml } else { Media::Json };
-                record.event.request = Some(Payload::new(body.clone(), media, false));
+                record.draft.request = Some(Payload::new(body.clone(), media, false));
             }
         });
     }
@@ -292,19 +279,19 @@ impl Trail {
                     capture.add(&bytes);
                     record.respond(capture);
                 }
-                record.event.outcome = Some(outcome);
+                record.draft.outcome = Some(outcome);
                 if record.is_long || record.is_refused {
-                    self.record(&record, Stage::ResponseStarted).await;
+                    self.record(&mut record, Stage::ResponseStarted).await;
                 }
                 if !record.is_refused {
-                    self.record_last(record, Stage::ResponseComplete).await;
+                    self.record(&mut record, Stage::ResponseComplete).await;
                 }
                 bytes.into()
             }
             Err(chunks) => {
-                record.event.outcome = Some(Outcome { code, status: None });
+                record.draft.outcome = Some(Outcome { code, status: None });
                 if record.is_long {
-                    self.record(&record, Stage::ResponseStarted).await;
+                    self.record(&mut record, Stage::ResponseStarted).await;
                 }
                 let wanted = records && record.has_objects && !record.is_long;
                 let capture = media.filter(|_| wanted).map(|media| Capture::new(media, max));
@@ -315,33 +302,21 @@ impl Trail {
         Response::from_parts(parts, body)
     }
 
-    /// The event of a stage, if it is recorded.
-    fn event(&self, record: &Record, stage: Stage) -> Option<Event> {
+    /// Records the event of a stage, unless the policy omits it. Returns what the request has to wait for.
+    fn record_at(&self, record: &mut Record, stage: Stage, at: Timestamp) -> Option<Delays> {
         let omitted = record.verdict.omit_stages.contains(stage);
-        (!omitted).then(|| Event { stage, at: self.now(), ..record.event.clone() })
+        (!omitted).then(|| self.auditor.record(&record.draft.event(stage, at)))
     }
 
-    async fn record(&self, record: &Record, stage: Stage) {
-        if let Some(event) = self.event(record, stage) {
-            self.auditor.record(Arc::new(event)).await;
+    async fn record(&self, record: &mut Record, stage: Stage) {
+        if let Some(delays) = self.record_at(record, stage, self.now()) {
+            delays.wait().await;
         }
     }
 
-    /// The event of the last stage, which needs no copy of the record.
-    fn last_event(&self, record: Record, stage: Stage) -> Option<Event> {
-        let omitted = record.verdict.omit_stages.contains(stage);
-        (!omitted).then(|| Event { stage, at: self.now(), ..record.event })
-    }
-
-    async fn record_last(&self, record: Box<Record>, stage: Stage) {
-        if let Some(event) = self.last_event(*record, stage) {
-            self.auditor.record(Arc::new(event)).await;
-        }
-    }
-
-    fn record_later(&self, record: Box<Record>, stage: Stage) {
-        if let Some(event) = self.last_event(*record, stage) {
-            self.auditor.record_later(event);
+    fn record_later(&self, record: &mut Record, stage: Stage) {
+        if !record.verdict.omit_stages.contains(stage) {
+            self.auditor.record_later(&record.draft.event(stage, self.now()));
         }
     }
 
@@ -359,16 +334,16 @@ impl Trail {
     pub(crate) async fn panicked(&self, why: &str) {
         if let Some(mut record) = self.take() {
             let message = format!("APIServer panic'd: {why}");
-            record.event.outcome = Some(Trail::failed(500, "InternalError", &message));
-            self.record_last(record, Stage::Panic).await;
+            record.draft.outcome = Some(Trail::failed(500, "InternalError", &message));
+            self.record(&mut record, Stage::Panic).await;
         }
     }
 
     /// Ends the record of a request that nobody waits for any more. Does nothing if it has ended.
     pub(crate) fn abandon(&self) {
         if let Some(mut record) = self.take() {
-            record.event.outcome = Some(Trail::failed(500, "", "context canceled"));
-            self.record_later(record, Stage::ResponseComplete);
+            record.draft.outcome = Some(Trail::failed(500, "", "context canceled"));
+            self.record_later(&mut record, Stage::ResponseComplete);
         }
     }
 }
@@ -376,9 +351,9 @@ impl Trail {
 impl Record {
     /// Adds the object of the response.
     fn respond(&mut self, capture: Capture) {
-        self.event.response = capture.finish(self.verdict.omit_managed_fields);
-        if self.event.response.is_none() {
-            self.event.annotations.insert(TRUNCATED.into(), "true".into());
+        self.draft.response = capture.finish(self.verdict.omit_managed_fields);
+        if self.draft.response.is_none() {
+            self.draft.annotations.set(TRUNCATED, "true");
         }
     }
 }
@@ -395,22 +370,16 @@ impl Ending {
         if let Some(capture) = capture {
             self.record.respond(capture);
         }
-        self.trail.record_later(self.record, Stage::ResponseComplete);
+        self.trail.record_later(&mut self.record, Stage::ResponseComplete);
     }
 }
 
 /// What a request for a resource is for.
-fn reference(wanted: &Attributes<'_>, version: &str) -> Option<ObjectReference> {
+fn reference<'a>(wanted: &Attributes<'a>, version: &'a str) -> Option<Reference<'a>> {
     match wanted.target {
         Target::Path(_) => None,
-        Target::Resource { group, resource, subresource, namespace, name } => Some(ObjectReference {
-            resource: resource.to_owned(),
-            namespace: namespace.to_owned(),
-            name: name.to_owned(),
-            api_group: group.to_owned(),
-            api_version: version.to_owned(),
-            subresource: subresource.to_owned(),
-            ..ObjectReference::default()
-        }),
+        Target::Resource { group, resource, subresource, namespace, name } => {
+            Some(Reference { resource, namespace, name, group, version, subresource })
+        }
     }
 }

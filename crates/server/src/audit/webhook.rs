@@ -13,9 +13,9 @@ use tokio::sync::Semaphore;
 use super::{
     AuditError,
     counters::{Counters, Plugin},
-    event::Event,
+    event::Form,
     options::{AuditMode, AuditThrottle, AuditTruncation, AuditWebhookOptions},
-    queue::{Backend, Entry, Losses, Queue},
+    queue::{Backend, Batch, Entry, Losses, Queue},
 };
 use crate::webhook::KubeconfigClient;
 
@@ -77,10 +77,10 @@ impl Sender {
                 throttle.wait(&self.queue).await;
             }
             let Ok(call) = self.calls.clone().acquire_owned().await else { return };
-            let (entries, held) = self.queue.take(most);
+            let Batch { entries, text, held } = self.queue.take(most);
             let sender = self.clone();
             drop(self.env.spawn("audit webhook call", async move {
-                sender.deliver(entries).await;
+                sender.deliver(entries, text).await;
                 sender.queue.release(&held);
                 drop(call);
             }));
@@ -88,11 +88,12 @@ impl Sender {
         let _ = self.calls.acquire_many(MAX_CALLS).await;
     }
 
-    async fn deliver(&self, entries: Vec<Entry>) {
+    async fn deliver(&self, entries: Vec<Entry>, text: Vec<u8>) {
         let truncation = self.options.truncation;
         let total = entries.len();
         // Large objects take a while.
-        let encoded = self.env.drive_apart("audit webhook", async move { encode(entries, truncation) }).await;
+        let encoded =
+            self.env.drive_apart("audit webhook", async move { encode(entries, &text, truncation) }).await;
         let Encoded { bodies, mut lost } = match encoded {
             Ok(encoded) => encoded,
             Err(error) => return self.losses.count(Plugin::Webhook, total, &error),
@@ -150,11 +151,12 @@ struct Encoded {
     lost: Vec<Entry>,
 }
 
-fn encode(entries: Vec<Entry>, truncation: Option<AuditTruncation>) -> Encoded {
+fn encode(entries: Vec<Entry>, text: &[u8], truncation: Option<AuditTruncation>) -> Encoded {
     let mut encoded = Encoded { bodies: Vec::new(), lost: Vec::new() };
     let (mut items, mut members, mut item) = (Vec::new(), Vec::new(), Vec::new());
     for entry in entries {
-        if !encode_item(&entry.event, truncation, &mut item) {
+        let limit = truncation.map(|truncation| truncation.max_event_bytes);
+        if !entry.write(text, Form::Item, limit, &mut item) {
             encoded.lost.push(entry);
             continue;
         }
@@ -173,18 +175,6 @@ fn encode(entries: Vec<Entry>, truncation: Option<AuditTruncation>) -> Encoded {
         encoded.bodies.push((body(&items), members));
     }
     encoded
-}
-
-/// An event as an item; `false` if it is too large.
-fn encode_item(event: &Event, truncation: Option<AuditTruncation>, item: &mut Vec<u8>) -> bool {
-    item.clear();
-    event.write_item(item);
-    let Some(limit) = truncation.map(|truncation| truncation.max_event_bytes) else { return true };
-    if item.len() > limit {
-        item.clear();
-        event.truncated().write_item(item);
-    }
-    item.len() <= limit
 }
 
 fn body(items: &[u8]) -> Bytes {

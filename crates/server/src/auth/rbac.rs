@@ -32,13 +32,13 @@ fn decide(tenant: &Tenant, index: &Index, user: &User, wanted: &Attributes<'_>) 
     Decision::because(false, reason)
 }
 
-/// Whether the roles allow something, if that can be said without waiting.
-pub(super) fn is_granted_now(tenant: &Tenant, user: &User, wanted: &Attributes<'_>) -> Option<bool> {
+/// Reads the roles and bindings, if that needs no waiting.
+pub(super) fn read_now<T>(tenant: &Tenant, read: impl FnOnce(&Index) -> T) -> Option<T> {
     // Over a shared store, the answer has to wait for what other servers have written.
     if tenant.store().is_shared() {
         return None;
     }
-    tenant.policies.try_read(Revision::default(), |index| index.is_granted(user, wanted))
+    tenant.policies.try_read(Revision::default(), read)
 }
 
 /// Whether there can be roles that allow something.

@@ -9,11 +9,9 @@
 //! theirs back. A freed seat goes to the tenant with
 //! the fewest.
 
-use std::{
-    collections::{BTreeSet, HashMap},
-    time::Duration,
-};
+use std::{collections::BTreeSet, time::Duration};
 
+use hashbrown::HashMap;
 use tokio::sync::oneshot;
 
 use super::{

@@ -47,7 +47,8 @@ impl One {
 
 /// The part of `pods` or `pods/log` by which rules are found.
 fn name_of(resource: &str) -> &str {
-    resource.split_once('/').map_or(resource, |(resource, _)| resource)
+    let end = resource.bytes().position(|byte| byte == b'/').unwrap_or(resource.len());
+    resource.get(..end).unwrap_or(resource)
 }
 
 impl Granted {

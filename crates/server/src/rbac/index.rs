@@ -235,7 +235,8 @@ impl Index {
         names.filter_map(|name| self.scopes.get(name))
     }
 
-    /// Reads what applies to a user in a scope.
+    /// Reads what applies to a user in a scope. In namespaces, to be asked for users with bindings only: that of all others need
+    /// not be kept.
     fn granted<R>(&self, scope: &Scope, user: &User, read: impl FnOnce(&Granted) -> R) -> R {
         let collect = || {
             let rules = |binding: &Arc<Binding>| self.find_rules(&binding.role, &binding.namespace);
@@ -244,22 +245,31 @@ impl Index {
         scope.granted.read(user, collect, read)
     }
 
-    /// The scopes of a request in which a user has bindings.
-    fn scopes_of<'a>(&'a self, user: &User, namespace: &str) -> impl Iterator<Item = &'a Scope> {
-        self.scopes(namespace).filter(|scope| scope.has(user))
+    /// Reads what applies to a user in the cluster, and then in the namespace of a request, until something is found.
+    fn find<R>(
+        &self,
+        user: &User,
+        wanted: &Attributes<'_>,
+        read: impl Fn(&Granted) -> Option<R>,
+    ) -> Option<R> {
+        let scope = |name: &str| self.scopes.get(name);
+        let of_cluster = scope("").and_then(|scope| self.granted(scope, user, &read));
+        if of_cluster.is_some() || wanted.namespace().is_empty() {
+            return of_cluster;
+        }
+        let scope = scope(wanted.namespace()).filter(|scope| scope.has(user))?;
+        self.granted(scope, user, read)
     }
 
     /// Whether an action is allowed to a user.
     pub(crate) fn is_granted(&self, user: &User, wanted: &Attributes<'_>) -> bool {
-        let mut scopes = self.scopes_of(user, wanted.namespace());
-        scopes.any(|scope| self.granted(scope, user, |granted| granted.allows(wanted)))
+        self.find(user, wanted, |granted| granted.allows(wanted).then_some(())).is_some()
     }
 
     /// Why an action is allowed to a user, by the first binding that allows it: `RBAC: allowed by RoleBinding "reader/ns" of Role
     /// "reader" to User "alice"`.
     pub(crate) fn grant(&self, user: &User, wanted: &Attributes<'_>) -> Option<Arc<str>> {
-        let mut scopes = self.scopes_of(user, wanted.namespace());
-        scopes.find_map(|scope| self.granted(scope, user, |granted| granted.reason(user, wanted)))
+        self.find(user, wanted, |granted| granted.reason(user, wanted))
     }
 
     /// All rules that apply to a user in a namespace, in the order of the bindings' names, and what is wrong with the

@@ -12,12 +12,12 @@ use self::file::LogFile;
 use super::{
     AuditError,
     counters::{Counters, Plugin},
-    event::Event,
+    event::Form,
     options::{AuditLogOptions, AuditMode, AuditTruncation},
-    queue::{Backend, Entry, Losses, Queue},
+    queue::{Backend, Batch, Entry, Losses, Queue},
 };
 
-/// Maximum number of events that are written at once.
+/// The number of events that are written without waiting for more.
 const MAX_BATCH: usize = 1000;
 
 /// Opens the log and starts its task.
@@ -61,10 +61,16 @@ impl Writer {
             if self.options.mode == AuditMode::Batch {
                 self.queue.fill(&self.env, MAX_BATCH, self.options.linger).await;
             }
-            let (mut entries, held) = self.queue.take(MAX_BATCH);
+            // All of them: what waits has a limit of its own.
+            let Batch { mut entries, text, held } = self.queue.take(usize::MAX);
             let count = entries.len();
             let (log, losses, truncation) = (self.log.clone(), self.losses.clone(), self.options.truncation);
-            let write = async move { write(&mut log.lock(), &mut entries, truncation, &losses) };
+            let queue = self.queue.clone();
+            let write = async move {
+                let rotated = write(&mut log.lock(), &mut entries, &text, truncation, &losses);
+                queue.reuse(text);
+                rotated
+            };
             let written = self.env.drive_apart("audit log", write).await;
             self.queue.release(&held);
             match written {
@@ -80,6 +86,7 @@ impl Writer {
 fn write(
     log: &mut LogFile,
     entries: &mut [Entry],
+    text: &[u8],
     truncation: Option<AuditTruncation>,
     losses: &Losses,
 ) -> bool {
@@ -87,8 +94,9 @@ fn write(
     // The first of the events whose lines are not written yet.
     let mut pending = 0;
     for at in 0..entries.len() {
-        let Some(event) = entries.get(at).map(|entry| entry.event.clone()) else { break };
-        if !encode(&event, truncation, &mut line) {
+        let Some(entry) = entries.get(at) else { break };
+        let limit = truncation.map(|truncation| truncation.max_event_bytes);
+        if !entry.write(text, Form::Line, limit, &mut line) {
             losses.count(Plugin::Truncate, 1, &"event is too large even after truncating");
             entries.iter_mut().skip(at).take(1).for_each(|entry| entry.settle(false));
             line.clear();
@@ -106,18 +114,6 @@ fn write(
     let end = entries.len();
     flush(log, entries, pending..end, losses);
     rotated
-}
-
-/// The line of an event; `false` if it is too large.
-fn encode(event: &Event, truncation: Option<AuditTruncation>, line: &mut Vec<u8>) -> bool {
-    line.clear();
-    event.write_line(line);
-    let Some(limit) = truncation.map(|truncation| truncation.max_event_bytes) else { return true };
-    if line.len() > limit {
-        line.clear();
-        event.truncated().write_line(line);
-    }
-    line.len() <= limit
 }
 
 fn flush(log: &mut LogFile, entries: &mut [Entry], which: std::ops::Range<usize>, losses: &Losses) {
