@@ -32,6 +32,7 @@ mod error;
 #[cfg(feature = "kms")]
 mod kms;
 mod providers;
+mod recent;
 mod reload;
 mod resource;
 mod rules;
@@ -40,7 +41,7 @@ mod store;
 use std::{
     fmt,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
 };
@@ -51,7 +52,7 @@ use k1s_store::Store;
 use tokio::sync::watch;
 
 pub use self::{config::Configuration, error::ConfigError, reload::EncryptionOptions, store::EncryptedStore};
-use self::{providers::Plugins, rules::Rules};
+use self::{providers::Plugins, recent::Recent, rules::Rules};
 
 /// The configuration in use. Clones share it.
 #[derive(Clone)]
@@ -62,6 +63,8 @@ pub struct Encryption {
 struct Shared {
     env: Env,
     current: ArcSwap<Loaded>,
+    /// What was encrypted with it last.
+    recent: Mutex<Recent>,
     /// Whether a value could not be read since the last change of the configuration.
     saw_unreadable: AtomicBool,
     /// Changes when such values may be readable: watches end, so that caches read everything again.
@@ -118,6 +121,7 @@ impl Encryption {
             shared: Arc::new(Shared {
                 env: env.clone(),
                 current: ArcSwap::from_pointee(loaded),
+                recent: Mutex::default(),
                 saw_unreadable: AtomicBool::new(false),
                 reloads: watch::Sender::new(0),
                 following: Mutex::new(None),
@@ -153,9 +157,15 @@ impl Encryption {
         self.shared.current.load()
     }
 
+    pub(crate) fn recent(&self) -> MutexGuard<'_, Recent> {
+        self.shared.recent.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Replaces the configuration.
     fn replace(&self, loaded: Loaded) {
         let old = self.shared.current.swap(Arc::new(loaded));
+        // What a key has encrypted that was removed is not readable any more.
+        *self.recent() = Recent::default();
         old.tasks.iter().for_each(Task::abort);
         if self.shared.saw_unreadable.swap(false, Ordering::AcqRel) {
             self.shared.reloads.send_modify(|count| *count += 1);

@@ -147,11 +147,17 @@ impl Encryption {
 
     async fn event(&self, event: &Event, previous: bool) -> Result<Event> {
         let (mut key, mut value) = (event.key.clone(), event.value.clone());
-        if let Some(stored) = &event.value
-            && let Some(plain) = self.decrypt(&event.key, stored).await?
-        {
-            let entry = KeyValue::detached(&event.key, &plain, Revision::FIRST);
-            (key, value) = (entry.key, Some(entry.value));
+        if let Some(stored) = &event.value {
+            // Most events are of what this process has just written.
+            let known = self.recent().find(&event.key, stored);
+            let plain = match known {
+                Some(plain) => Some(plain),
+                None => self.decrypt(&event.key, stored).await?,
+            };
+            if let Some(plain) = plain {
+                let entry = KeyValue::detached(&event.key, &plain, Revision::FIRST);
+                (key, value) = (entry.key, Some(entry.value));
+            }
         }
         let previous = match event.previous.as_ref().filter(|_| previous) {
             None => None,
@@ -193,6 +199,10 @@ impl Store for EncryptedStore {
             let Action::Put(plain) = &op.action else { return Ok(op) };
             let Some(providers) = self.encryption.providers(&op.key) else { return Ok(op) };
             let value = self.seal(&providers, &op.key, plain)?;
+            // Encrypted, it is longer.
+            if value.len() != plain.len() {
+                self.encryption.recent().add(op.key.clone(), value.clone(), plain.clone());
+            }
             Ok(Op { action: Action::Put(value), ..op })
         };
         let mut out = Txn::new();

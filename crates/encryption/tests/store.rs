@@ -10,7 +10,7 @@ use bytes::Bytes;
 use k1s_encryption::{Configuration, EncryptedStore, Encryption, EncryptionOptions};
 use k1s_env::Env;
 use k1s_store::{
-    Error, MemoryStore, Precondition, Range, Store, Txn, WatchItem, WatchRequest, why_unreadable,
+    Error, MemoryStore, Precondition, Range, Revision, Store, Txn, WatchItem, WatchRequest, why_unreadable,
 };
 
 const KEY: &str = "/default/core/secrets/ns/a";
@@ -84,18 +84,24 @@ async fn every_provider_reads_what_it_writes_and_the_store_below_sees_none_of_it
 #[tokio::test]
 async fn watches_ranges_and_conflicts_show_plain_values() {
     let inside = memory();
-    let store = encrypted(&inside, &config(&item(&provider("aesgcm", &[1])))).await;
-    let mut watch = store.watch(WatchRequest::prefix("/default/").previous(true)).await.unwrap();
+    let config = config(&item(&provider("aesgcm", &[1])));
+    let store = encrypted(&inside, &config).await;
+    // Whoever writes knows what it has written; another one has to decrypt it.
+    let other = encrypted(&inside, &config).await;
+    let request = || WatchRequest::prefix("/default/").previous(true);
+    let watches = [store.watch(request()).await.unwrap(), other.watch(request()).await.unwrap()];
     let first = store.create(KEY.into(), "one".into()).await.unwrap();
     store.update(KEY.into(), "two".into(), first).await.unwrap();
-    let mut seen = Vec::new();
-    while seen.len() < 2 {
-        if let WatchItem::Change(change) = watch.next().await.unwrap().unwrap() {
-            let event = change.events()[0].clone();
-            seen.push((event.value.unwrap(), event.previous.map(|old| old.value)));
+    for mut watch in watches {
+        let mut seen = Vec::new();
+        while seen.len() < 2 {
+            if let WatchItem::Change(change) = watch.next().await.unwrap().unwrap() {
+                let event = change.events()[0].clone();
+                seen.push((event.value.unwrap(), event.previous.map(|old| old.value)));
+            }
         }
+        assert_eq!(seen, [("one".into(), None), ("two".into(), Some("one".into()))]);
     }
-    assert_eq!(seen, [("one".into(), None), ("two".into(), Some("one".into()))]);
     // From the history.
     let mut watch = store.watch(WatchRequest::prefix("/default/").after(first)).await.unwrap();
     let Some(Ok(WatchItem::Change(change))) = watch.next().await else { panic!("no change") };
@@ -217,7 +223,7 @@ async fn a_new_file_replaces_the_configuration_and_caches_read_again_what_they_c
     let encryption = Encryption::open(&env, &options).await.unwrap();
     let inside = memory();
     let store = encryption.store(inside.clone());
-    store.create(KEY.into(), "one".into()).await.unwrap();
+    let first = store.create(KEY.into(), "one".into()).await.unwrap();
     let look = async |until: &[u8]| {
         for _ in 0..100_000 {
             // The key that writes.
@@ -240,6 +246,10 @@ async fn a_new_file_replaces_the_configuration_and_caches_read_again_what_they_c
     write(&config(&item(&provider("aesgcm", &[2]))));
     look(b"k8s:enc:aesgcm:v1:k2:").await;
     assert!(why_unreadable(&read(&store, KEY).await).is_some());
+    let before = Revision::new(first.get() - 1);
+    let mut history = store.watch(WatchRequest::prefix("/default/").after(before)).await.unwrap();
+    let Some(Ok(WatchItem::Change(change))) = history.next().await else { panic!("no change") };
+    assert!(why_unreadable(change.events()[0].value.as_ref().unwrap()).is_some());
     store.txn(Txn::new().put(KEY, "two", Precondition::Any)).await.unwrap();
     assert!(matches!(watch.next().await, Some(Ok(WatchItem::Change(_)))));
     // Now something was unreadable, and a new configuration may help: the watch ends, so that its reader lists again.

@@ -256,14 +256,22 @@ pub(super) fn write(out: &mut Vec<u8>, value: &impl Serialize) {
     let _ = serde_json::to_writer(out, value);
 }
 
+/// Text that nearly always is UTF-8.
+pub(super) fn text_of(bytes: &[u8]) -> Cow<'_, str> {
+    str::from_utf8(bytes).map_or_else(|_| String::from_utf8_lossy(bytes), Cow::Borrowed)
+}
+
+/// Whether a byte is not itself in a string.
+const fn is_escaped(byte: u8) -> bool {
+    byte < 0x20 || byte == b'"' || byte == b'\\'
+}
+
 /// Writes a string. Most have nothing to escape, which is found out many bytes at once.
 pub(super) fn write_text(out: &mut Vec<u8>, text: &str) {
-    let escapes = |bytes: &[u8]| {
-        let is_escaped = |byte: u8| byte < 0x20 || byte == b'"' || byte == b'\\';
-        bytes.iter().fold(0, |found, byte| found | u8::from(is_escaped(*byte))) != 0
-    };
-    let (chunks, rest) = text.as_bytes().as_chunks::<16>();
-    if chunks.iter().any(|chunk| escapes(chunk)) || escapes(rest) {
+    let escapes =
+        |chunk: &[u8; 16]| chunk.iter().fold(0, |found, byte| found | u8::from(is_escaped(*byte))) != 0;
+    let (chunks, rest) = text.as_bytes().as_chunks();
+    if chunks.iter().any(escapes) || rest.iter().any(|byte| is_escaped(*byte)) {
         return write(out, &text);
     }
     out.push(b'"');

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use super::{
-    event::write_text,
+    event::{text_of, write_text},
     policy::{Level, Stage},
 };
 use crate::time;
@@ -43,7 +43,7 @@ impl Head {
         text.extend_from_slice(b"\"level\":\"");
         text.extend_from_slice(level.as_str().as_bytes());
         text.extend_from_slice(b"\",\"auditID\":");
-        write_text(&mut text, &String::from_utf8_lossy(id));
+        write_text(&mut text, &text_of(id));
         text.extend_from_slice(b",\"stage\":\"");
         let mut head = Head { text, marks: [0; MARKS], is_told: [false; MARKS], has_reference: false };
         head.mark(Mark::Stage);

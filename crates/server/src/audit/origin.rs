@@ -10,7 +10,7 @@ use http::{HeaderMap, HeaderName, Uri, header};
 use jiff::Timestamp;
 
 use super::{
-    event::{write_text, write_user},
+    event::{text_of, write_text, write_user},
     head::{Head, Mark, Reference},
     policy::Level,
 };
@@ -92,7 +92,7 @@ fn write_v4(out: &mut Vec<u8>, address: Ipv4Addr) {
 const MAX_USER_AGENT: usize = 1024;
 
 fn user_agent(headers: &HeaderMap) -> Cow<'_, str> {
-    let sent = headers.get(header::USER_AGENT).map(|value| String::from_utf8_lossy(value.as_bytes()));
+    let sent = headers.get(header::USER_AGENT).map(|value| text_of(value.as_bytes()));
     let mut agent = sent.unwrap_or_default();
     if agent.len() > MAX_USER_AGENT {
         let agent = agent.to_mut();
