@@ -156,7 +156,8 @@ impl Providers {
                 let mut out = Vec::with_capacity(key.prefix.len() + plain.len() + 64);
                 out.extend_from_slice(key.prefix.as_bytes());
                 key.cipher.seal(env, place, plain, &mut out)?;
-                Ok(out.into())
+                // Without spare capacity: the store keeps these bytes.
+                Ok(out.into_boxed_slice().into())
             }
             #[cfg(feature = "kms")]
             Some(Kind::Kms(plugin)) => plugin.seal(place, plain),

@@ -148,13 +148,12 @@ impl Encryption {
     async fn event(&self, event: &Event, previous: bool) -> Result<Event> {
         let (mut key, mut value) = (event.key.clone(), event.value.clone());
         if let Some(stored) = &event.value {
-            // Most events are of what this process has just written.
+            // Most events are of what this process has just written. As the store itself does without encryption, the event
+            // shares the value with whoever wrote it.
             let known = self.recent().find(&event.key, stored);
-            let plain = match known {
-                Some(plain) => Some(plain),
-                None => self.decrypt(&event.key, stored).await?,
-            };
-            if let Some(plain) = plain {
+            if let Some(plain) = known {
+                (key, value) = (Bytes::copy_from_slice(&event.key), Some(plain));
+            } else if let Some(plain) = self.decrypt(&event.key, stored).await? {
                 let entry = KeyValue::detached(&event.key, &plain, Revision::FIRST);
                 (key, value) = (entry.key, Some(entry.value));
             }

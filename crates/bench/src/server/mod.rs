@@ -264,16 +264,29 @@ impl Run<'_> {
             tell("roles");
             self.roles(notes).await?;
         }
+        // The floors of security are those of a server in memory.
+        let secure_floor = floor.as_ref().filter(|_| kept == Kept::Memory);
         if self.wants(Part::Roles) {
             tell("roles over HTTP");
+            if let Some(floor) = secure_floor {
+                self.roles_of_floor(&floor.start_with_rules()?, &mut floor.notes(floors)).await?;
+            }
             self.roles_over_http(kept, notes).await?;
         }
         if kept == Kept::Memory && self.wants(Part::Audit) {
             tell("auditing");
+            if let Some(floor) = secure_floor {
+                let pair = (floor.start(false)?, floor.start_with_audit()?);
+                self.audit_of_floor([&pair.0, &pair.1], &mut floor.notes(floors)).await?;
+            }
             self.audit(notes).await?;
         }
         if self.wants(Part::Encryption) {
             tell("encryption");
+            if let Some(floor) = secure_floor {
+                let pair = (floor.start(false)?, floor.start_with_encryption()?);
+                self.encryption_of_floor([&pair.0, &pair.1], &mut floor.notes(floors)).await?;
+            }
             self.encryption(kept, notes).await?;
         }
         if kept == Kept::Memory && self.wants(Part::Admission) {
@@ -293,9 +306,12 @@ impl Run<'_> {
 
     /// The floor of servers with this store, unless it was measured with another one.
     async fn floor(&self, kept: Kept, floors: &[Measurement]) -> Result<Option<Recording>, Failure> {
+        let secure: &[Part] =
+            if kept == Kept::Memory { &[Part::Roles, Part::Audit, Part::Encryption] } else { &[] };
         let is_needed = [Part::Objects, Part::Status, Part::Apply, Part::Watch, Part::Https]
-            .into_iter()
-            .any(|part| self.wants(part));
+            .iter()
+            .chain(secure)
+            .any(|part| self.wants(*part));
         let floor = FLOORS.into_iter().find(|(subject, _)| *subject == kept.name());
         let Some((_, subject)) = floor.filter(|_| is_needed) else { return Ok(None) };
         if floors.iter().any(|measurement| measurement.name.split('.').next() == Some(subject)) {

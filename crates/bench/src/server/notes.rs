@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     Failure,
-    report::{Measurement, Unit},
+    report::{Measurement, Unit, quantile},
 };
 
 /// How close to its floor a measurement should be. Reads need little beyond HTTP: to find the object and to write its
@@ -46,6 +46,17 @@ impl Notes<'_> {
             self.add(&format!("{what}-cpu"), each, Unit::Microseconds, None);
         }
         Ok(())
+    }
+
+    /// The CPU time for each request without something and with it, and what is added, by several measurements of each.
+    pub(super) fn cpu_of_both(&mut self, what: &str, without: (&str, &mut [f64]), with: (&str, &mut [f64])) {
+        let [before, after] = [without, with].map(|(name, seconds)| {
+            let each = quantile(seconds, 0.5) * 1e6;
+            self.add(&format!("{what}-{name}-cpu"), each, Unit::Microseconds, None);
+            (name, each)
+        });
+        let name = format!("{what}-{}-added-cpu", after.0);
+        self.add(&name, after.1 - before.1, Unit::Microseconds, None);
     }
 
     /// What is expected of a server in memory, and of no other.

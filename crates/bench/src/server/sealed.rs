@@ -13,6 +13,7 @@ use super::{
     Measured, Notes, OBJECTS, Run,
     child::{Child, Kept},
     client::{Client, Target},
+    floor::Floor,
     work,
 };
 use crate::{
@@ -44,6 +45,8 @@ struct Subject<'a> {
     fill: String,
     more: String,
     seen: [Vec<f64>; 3],
+    /// The CPU time of each create and of each GET, in seconds.
+    cpu: [Vec<f64>; 2],
 }
 
 impl Run<'_> {
@@ -55,8 +58,27 @@ impl Run<'_> {
         let encrypted = [format!("--encryption-provider-config={}", file.display())];
         let (program, tls) = (&self.program, self.secure_tls);
         let sealed = Child::start_with(self.env, program, kept, tls, &self.folder, &encrypted).await?;
-        let mut plain = self.filled(Measured::child(&plain)).await?;
-        let mut sealed = self.filled(Measured::child(&sealed)).await?;
+        self.encryption_of_both([Measured::child(&plain), Measured::child(&sealed)], Some(EXPECTED), notes)
+            .await
+    }
+
+    /// What encryption costs the floor.
+    pub(super) async fn encryption_of_floor(
+        &self,
+        floors: [&Floor; 2],
+        notes: &mut Notes<'_>,
+    ) -> Result<(), Failure> {
+        self.encryption_of_both(floors.map(Measured::floor), None, notes).await
+    }
+
+    /// The same work on a server without encryption, and on one with it. `expected`: the share that it should leave.
+    async fn encryption_of_both(
+        &self,
+        [plain, sealed]: [Measured<'_>; 2],
+        expected: Option<f64>,
+        notes: &mut Notes<'_>,
+    ) -> Result<(), Failure> {
+        let (mut plain, mut sealed) = (self.filled(plain).await?, self.filled(sealed).await?);
         for round in 0..self.rounds() {
             self.round(&mut plain, round).await?;
             self.round(&mut sealed, round).await?;
@@ -65,7 +87,13 @@ impl Run<'_> {
             let without = quantile(&mut plain.seen[place], 0.5);
             let with = quantile(&mut sealed.seen[place], 0.5);
             notes.add(&format!("secure.{name}-plain"), without, Unit::PerSecond, None);
-            notes.add(&format!("secure.{name}-encrypted"), with, Unit::PerSecond, Some(EXPECTED * without));
+            let expected = expected.map(|share| share * without);
+            notes.add(&format!("secure.{name}-encrypted"), with, Unit::PerSecond, expected);
+        }
+        for (place, what) in [CREATE, GET].into_iter().enumerate() {
+            let (name, _) = NAMES[what];
+            let (without, with) = (&mut plain.cpu[place][..], &mut sealed.cpu[place][..]);
+            notes.cpu_of_both(&format!("secure.{name}"), ("plain", without), ("encrypted", with));
         }
         Ok(())
     }
@@ -98,19 +126,25 @@ impl Run<'_> {
         let fill = self.namespace(&mut client, "fill").await?;
         let more = self.namespace(&mut client, "more").await?;
         let patience = Duration::from_secs(300);
-        work::create(self.env, server.target, 32, &fill, OBJECTS, patience).await?;
-        Ok(Subject { server, client, fill, more, seen: Default::default() })
+        if server.keeps_objects {
+            work::create(self.env, server.target, 32, &fill, OBJECTS, patience).await?;
+        }
+        Ok(Subject { server, client, fill, more, seen: Default::default(), cpu: Default::default() })
     }
 
     async fn round(&self, subject: &mut Subject<'_>, round: usize) -> Result<(), Failure> {
-        let Subject { server, client, fill, more, seen } = subject;
+        let Subject { server, client, fill, more, seen, cpu } = subject;
         // Names that no round before has taken.
         let space = format!("{more}-{round}");
         work::make_namespace(client, &space).await?;
         let (env, target, limit) = (self.env, server.target, self.sizes.limit / 2);
+        let used = server.cpu()?;
         let created = work::create(env, target, 32, &space, u64::MAX, limit).await?;
+        cpu[CREATE].push((server.cpu()? - used) / created.count as f64);
         seen[CREATE].push(created.per_second());
+        let used = server.cpu()?;
         let got = work::by_name(env, target, Method::GET, fill, OBJECTS, u64::MAX, limit).await?;
+        cpu[GET].push((server.cpu()? - used) / got.count as f64);
         seen[GET].push(got.per_second());
         let path = work::config_maps(fill);
         let (seconds, _) = work::list(env, client, 3, &path, OBJECTS as usize).await?;

@@ -10,6 +10,7 @@ use super::{
     Measured, Notes, OBJECTS, Run,
     child::{Child, Kept, READER},
     client::{Client, Content, Target},
+    floor::Floor,
     objects::name,
     work,
 };
@@ -20,6 +21,9 @@ use crate::{
 
 /// Expected requests per second with roles, of those without.
 const EXPECTED_OF_ROLES: f64 = 0.95;
+
+/// Expected requests per second with an audit log, of those without.
+const EXPECTED_OF_AUDIT: f64 = 0.9;
 
 const ROLES: u64 = 1000;
 const BINDINGS: u64 = 10_000;
@@ -63,6 +67,12 @@ impl<'a> Subject<'a> {
 }
 
 impl Run<'_> {
+    /// What roles cost the floor.
+    pub(super) async fn roles_of_floor(&self, floor: &Floor, notes: &mut Notes<'_>) -> Result<(), Failure> {
+        let reader = Target { token: READER.to_owned(), ..floor.target.clone() };
+        self.roles_of(Measured::floor(floor), reader, None, notes).await
+    }
+
     /// Requests by a user with the rights of roles, over HTTP, beside those by an administrator, who needs none.
     pub(super) async fn roles_over_http(&self, kept: Kept, notes: &mut Notes<'_>) -> Result<(), Failure> {
         let child = self.child(kept, self.secure_tls).await?;
@@ -110,10 +120,12 @@ impl Run<'_> {
             notes.add(&format!("secure.{name}.c32-{}", with.what), rate, Unit::PerSecond, expected);
         }
         if server.process.is_some() {
-            for asker in &mut askers {
-                let name = format!("secure.get.c32-{}-cpu", asker.what);
-                notes.add(&name, quantile(&mut asker.get_cpu, 0.5) * 1e6, Unit::Microseconds, None);
-            }
+            let [without, with] = &mut askers;
+            notes.cpu_of_both(
+                "secure.get.c32",
+                (without.what, &mut without.get_cpu),
+                (with.what, &mut with.get_cpu),
+            );
         }
         // A peer's other measurements are without them.
         for resource in ["rolebindings", "roles"] {
@@ -149,7 +161,30 @@ impl Run<'_> {
         let (env, tls) = (self.env, self.secure_tls);
         let without = Child::start(env, &self.program, Kept::Memory, tls, &self.folder).await?;
         let with = Child::start_with(env, &self.program, Kept::Memory, tls, &self.folder, &flags).await?;
-        let (mut without, mut with) = (Subject::child(&without), Subject::child(&with));
+        let subjects = (Subject::child(&without), Subject::child(&with));
+        self.audit_of_both(subjects, Some(EXPECTED_OF_AUDIT), notes).await
+    }
+
+    /// What an audit log costs the floor.
+    pub(super) async fn audit_of_floor(
+        &self,
+        floors: [&Floor; 2],
+        notes: &mut Notes<'_>,
+    ) -> Result<(), Failure> {
+        let [without, with] = floors.map(|floor| {
+            let (namespace, rates) = ("default".to_owned(), Rates::default());
+            Subject { server: Measured::floor(floor), reader: floor.target.clone(), namespace, rates }
+        });
+        self.audit_of_both((without, with), None, notes).await
+    }
+
+    /// The same requests of a server without an audit log, and of one with it. `expected`: the share that it should leave.
+    async fn audit_of_both(
+        &self,
+        (mut without, mut with): (Subject<'_>, Subject<'_>),
+        expected: Option<f64>,
+        notes: &mut Notes<'_>,
+    ) -> Result<(), Failure> {
         for subject in [&without, &with] {
             self.fill(subject).await?;
         }
@@ -164,13 +199,11 @@ impl Run<'_> {
         {
             let before = per_second(without);
             notes.add(&format!("secure.{what}.c32-no-audit"), before, Unit::PerSecond, None);
-            let expected = Some(0.9 * before);
+            let expected = expected.map(|share| share * before);
             notes.add(&format!("secure.{what}.c32-audit"), per_second(with), Unit::PerSecond, expected);
         }
-        for (what, rates) in [("no-audit", &mut without.get_cpu), ("audit", &mut with.get_cpu)] {
-            let name = format!("secure.get.c32-{what}-cpu");
-            notes.add(&name, per_second(rates) * 1e6, Unit::Microseconds, None);
-        }
+        let (without, with) = (("no-audit", &mut without.get_cpu[..]), ("audit", &mut with.get_cpu[..]));
+        notes.cpu_of_both("secure.get.c32", without, with);
         Ok(())
     }
 
@@ -205,6 +238,9 @@ impl Run<'_> {
 
     /// Objects, and the roles of many users, of whom one is the reader.
     async fn fill(&self, Subject { server, reader, namespace, .. }: &Subject<'_>) -> Result<(), Failure> {
+        if !server.keeps_objects {
+            return Ok(());
+        }
         let (target, patience) = (server.target, Duration::from_secs(300));
         work::create(self.env, target, 32, namespace, OBJECTS, patience).await?;
         let group = rbac(namespace);

@@ -1,15 +1,19 @@
 //! The floor: what hyper alone does for the same bytes on this machine.
 //!
 //! A process of its own answers the requests of the measurements with what k1s answered to them: no object is parsed, found or
-//! encoded, except by applies and patches of a status, which no server can do without (see `apply`). What k1s needs more than this is what it costs to be an API server. The floor of a store that survives power
-//! cuts also appends each write to a file, and answers when it is synced; writes that wait together share a sync.
+//! encoded, except by applies and patches of a status, which no server can do without (see `apply`). What k1s needs more than this is
+//! what it costs to be an API server. The floor of a store that survives power cuts also appends each write to a file, and answers
+//! when it is synced; writes that wait together share a sync. The floors of security do the least of it that is possible (see
+//! `secure`).
 
 mod answers;
 mod apply;
 mod log;
+mod secure;
 mod serve;
 
 use std::{
+    ffi::OsStr,
     io::{BufRead as _, BufReader},
     path::{Path, PathBuf},
     process::{Command, Stdio},
@@ -50,8 +54,32 @@ impl Recording {
     }
 
     pub(super) fn start(&self, tls: bool) -> Result<Floor, Failure> {
-        let log = self.folder.path().join("log");
-        Floor::start(&self.answers(), tls, (self.subject == WITH_FSYNC).then_some(&*log))
+        self.start_with(tls.then_some("--tls"))
+    }
+
+    /// Starts one with rules.
+    pub(super) fn start_with_rules(&self) -> Result<Floor, Failure> {
+        self.start_with(["--rules"])
+    }
+
+    /// Starts one with an audit log.
+    pub(super) fn start_with_audit(&self) -> Result<Floor, Failure> {
+        let path = self.folder.path().join("audit");
+        self.start_with([OsStr::new("--audit"), path.as_os_str()])
+    }
+
+    /// Starts one that encrypts.
+    pub(super) fn start_with_encryption(&self) -> Result<Floor, Failure> {
+        self.start_with(["--seal"])
+    }
+
+    fn start_with(&self, flags: impl IntoIterator<Item: AsRef<OsStr>>) -> Result<Floor, Failure> {
+        let mut command = Command::new(std::env::current_exe()?);
+        command.arg("floor").arg(self.answers()).args(flags);
+        if self.subject == WITH_FSYNC {
+            command.arg("--log").arg(self.folder.path().join("log"));
+        }
+        Floor::start(command)
     }
 
     pub(super) fn notes<'a>(&self, all: &'a mut Vec<Measurement>) -> Notes<'a> {
@@ -66,13 +94,8 @@ pub(super) struct Floor {
 }
 
 impl Floor {
-    /// Starts one that answers with what is in a folder of [`Answers`], and appends writes to `log`, if there is one.
-    fn start(answers: &Path, tls: bool, log: Option<&Path>) -> Result<Floor, Failure> {
-        let mut command = Command::new(std::env::current_exe()?);
-        command.arg("floor").arg(answers).args(tls.then_some("--tls"));
-        if let Some(log) = log {
-            command.arg("--log").arg(log);
-        }
+    fn start(mut command: Command) -> Result<Floor, Failure> {
+        let tls = command.get_args().any(|argument| argument == "--tls");
         // It ends when its input does, so it does not outlive this process.
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
         let said = child.stdout.take();

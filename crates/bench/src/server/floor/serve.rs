@@ -23,6 +23,7 @@ use super::{
     answers::{self, Answers},
     apply::{Applies, Statuses},
     log::Log,
+    secure::{Audit, Rules, Sealed},
 };
 use crate::{Failure, report, server::work};
 
@@ -36,6 +37,15 @@ pub(crate) struct Options {
     /// The file to which writes are appended before they are answered
     #[arg(long)]
     log: Option<PathBuf>,
+    /// Look for a rule that allows each request
+    #[arg(long)]
+    rules: bool,
+    /// The file to which two lines are written about each request
+    #[arg(long)]
+    audit: Option<PathBuf>,
+    /// Encrypt what is written, and decrypt what is read
+    #[arg(long)]
+    seal: bool,
 }
 
 /// Serves until standard input ends. Prints the address.
@@ -113,6 +123,9 @@ struct Replies {
     applies: Applies,
     statuses: Statuses,
     log: Option<Log>,
+    rules: Option<Rules>,
+    audit: Option<Audit>,
+    sealed: Option<Sealed>,
     /// The number of patches: each is an event for all watches.
     events: watch::Sender<u64>,
 }
@@ -138,12 +151,23 @@ impl Replies {
                 answers.find(answers::STATUS_DEPLOYMENT)?,
             ),
             log: options.log.as_ref().map(|path| Log::create(env, path)).transpose()?,
+            rules: options.rules.then(Rules::new),
+            audit: options.audit.as_ref().map(|path| Audit::create(env, path)).transpose()?,
+            sealed: options.seal.then(|| Sealed::new(&answers.find(answers::GET)?)).transpose()?,
             events: watch::Sender::new(0),
         })
     }
 
     async fn reply(&self, request: Request<Incoming>) -> Result<Response<Body>, Failed> {
         let (parts, body) = request.into_parts();
+        if let Some(rules) = &self.rules
+            && !rules.allow(&parts.headers, &parts.method, parts.uri.path())
+        {
+            return Ok(respond(403, whole(&Bytes::new())));
+        }
+        if let Some(audit) = &self.audit {
+            audit.record();
+        }
         if parts.method == Method::GET {
             return Ok(match parts.uri.query() {
                 None if parts.uri.path().ends_with("/configmaps") => respond(200, whole(&self.list)),
@@ -151,7 +175,10 @@ impl Replies {
                 None if parts.uri.path().ends_with(work::MISSING) => {
                     respond(404, whole(&work::MISSING.into()))
                 }
-                None => respond(200, whole(&self.get)),
+                None => {
+                    self.sealed.iter().for_each(Sealed::read);
+                    respond(200, whole(&self.get))
+                }
                 Some(query) if query.contains("watch=1") => respond(200, self.watch()),
                 Some(query) => match query.split_once("continue=") {
                     None => respond(200, whole(&self.selected)),
@@ -163,6 +190,7 @@ impl Replies {
             });
         }
         let body = body.collect().await?.to_bytes();
+        self.sealed.iter().for_each(|sealed| sealed.write(&body));
         if let Some(log) = &self.log {
             // Without a body there is still something to write: which object is deleted.
             let entry = if body.is_empty() {
