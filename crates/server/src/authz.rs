@@ -8,6 +8,7 @@ use k1s_object::{
     gvk::GroupResource,
     selector::{FieldRequirement, FieldSelector, LabelRequirement, LabelSelector},
 };
+use k1s_store::Revision;
 use serde_json::{Value, json};
 
 use crate::{authorization::AuthorizerOptions, identity::User, request::Verb};
@@ -91,6 +92,8 @@ pub(crate) struct Decision {
     pub(crate) reason: Arc<str>,
     /// Why nothing could be decided.
     pub(crate) failure: Option<Status>,
+    /// The store's revision, if it was read for the decision.
+    pub(crate) newest: Option<Revision>,
 }
 
 impl Decision {

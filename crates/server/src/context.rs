@@ -5,6 +5,7 @@ use std::sync::{Arc, atomic::AtomicBool};
 use bytes::Bytes;
 use http::{HeaderMap, Method, header};
 use k1s_object::{FieldError, Status};
+use k1s_store::Revision;
 use parking_lot::Mutex;
 use serde_json::Value;
 
@@ -49,6 +50,8 @@ pub(crate) struct Cx {
     pub(crate) converted: Memo,
     /// Ends a watch in a project that is suspended.
     pub(crate) closing: Option<Closing>,
+    /// A revision of the store that was read since the request came, if one was.
+    pub(crate) newest: Option<Revision>,
     /// What is recorded of the request, if anything is.
     pub(crate) trail: Option<Arc<Trail>>,
 }
@@ -144,6 +147,7 @@ impl Cx {
             flow: 0,
             converted: Memo::default(),
             closing: None,
+            newest: None,
             trail: None,
         }
     }

@@ -17,6 +17,7 @@ use crate::{
     errors::Error,
     respond::{self, List},
     select::{Scope, Selection},
+    stored::Stored,
 };
 
 /// GET of one object.
@@ -33,7 +34,12 @@ pub(crate) async fn get(cx: &Cx) -> Result<Response<Body>, Error> {
     if wanted > 0 {
         wait_for(cx, Revision::new(wanted)).await?;
     }
-    let stored = cx.tenant.get(&cx.key()).await?.ok_or_else(|| cx.not_found())?;
+    let key = cx.key();
+    let found = match cached(cx, &key, Revision::new(wanted)) {
+        Some(found) => found,
+        None => cx.tenant.get(&key).await?,
+    };
+    let stored = found.ok_or_else(|| cx.not_found())?;
     let stored = conversion::one(cx, stored).await?;
     if !respond::goes_as_stored(cx, &stored) {
         cx.weigh(stored.len())?;
@@ -43,6 +49,17 @@ pub(crate) async fn get(cx: &Cx) -> Result<Response<Body>, Error> {
         stored.check().map_err(|why| cx.resource.unreadable(&cx.name, &why))?;
     }
     Ok(respond::stored(cx, 200, &stored)?)
+}
+
+/// The object under a key, from a cache that is known to have everything that was in the store when the request came, and what
+/// is `wanted`.
+fn cached(cx: &Cx, key: &Bytes, wanted: Revision) -> Option<Option<Stored>> {
+    let snapshot = cx.tenant.started_cache(&cx.resource)?.settled_to(cx.newest?.max(wanted))?;
+    match snapshot.entries.get(key) {
+        // The store says why.
+        None if snapshot.is_unreadable(key) => None,
+        found => Some(found.map(|entry| entry.stored.clone())),
+    }
 }
 
 /// Waits until the store has reached a revision that the client may know from another replica.
@@ -285,7 +302,10 @@ pub(crate) async fn collect(cx: &Cx, selection: &Selection) -> Result<List, Erro
         return Err(expired().into());
     }
     let snapshot = match options.freshness {
-        Freshness::MostRecent => cache.now().await?,
+        Freshness::MostRecent => match cx.newest {
+            Some(newest) => cache.at_least(newest, crate::cache::PATIENCE).await?,
+            None => cache.now().await?,
+        },
         Freshness::Any => cache.at_least(Revision::FIRST, crate::cache::PATIENCE).await?,
         Freshness::NotOlderThan(revision) => {
             // The cache soon reaches a revision that the store has; a later one may never come.

@@ -31,8 +31,8 @@ use k1s::{
     kube::{
         self, Api, Client, Config,
         api::{
-            ApiResource, DeleteParams, DynamicObject, GroupVersionKind, ListParams, PostParams, WatchEvent,
-            WatchParams,
+            ApiResource, DeleteParams, DynamicObject, GroupVersionKind, ListParams, Patch, PatchParams,
+            PostParams, WatchEvent, WatchParams,
         },
         config::{KubeConfigOptions, Kubeconfig},
     },
@@ -245,15 +245,26 @@ async fn a_changed_right_counts_for_the_next_request_through_any_server() {
             namespace: None,
         }]),
     };
+    maps(&admins[0]).create(&PostParams::default(), &map("shared")).await.unwrap();
     for round in 0..60 {
         let (writes, reads) = (round % 2, (round + 1) % 2);
         let bindings = Api::<RoleBinding>::default_namespaced(admins[writes].clone());
         bindings.create(&PostParams::default(), &binding).await.unwrap();
         let allowed = maps(&alices[reads]).list(&ListParams::default()).await;
         assert!(allowed.is_ok(), "round {round}: it is granted: {allowed:?}");
+        // What she reads is as new as what an administrator reads.
+        let changed = serde_json::json!({"data": {"round": round.to_string()}});
+        maps(&admins[writes]).patch("shared", &PatchParams::default(), &Patch::Merge(changed)).await.unwrap();
+        let read = maps(&alices[reads]).get("shared").await.unwrap();
+        assert_eq!(read.data.unwrap()["round"], round.to_string(), "round {round}");
+        maps(&admins[writes]).create(&PostParams::default(), &map("brief")).await.unwrap();
+        assert!(maps(&alices[reads]).get("brief").await.is_ok(), "round {round}: it is there");
+        maps(&admins[writes]).delete("brief", &DeleteParams::default()).await.unwrap();
+        assert_eq!(code(maps(&alices[reads]).get("brief").await), 404, "round {round}: it is gone");
         bindings.delete("alice", &DeleteParams::default()).await.unwrap();
         let refused = maps(&alices[reads]).list(&ListParams::default()).await;
         assert_eq!(code(refused), 403, "round {round}: it is taken away");
+        assert_eq!(code(maps(&alices[reads]).get("shared").await), 403, "round {round}: it is taken away");
     }
 }
 

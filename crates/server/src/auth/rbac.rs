@@ -56,8 +56,13 @@ pub(super) async fn authorize(
     let Some(tenant) = tenant else {
         return Decision::plain(Defaults::allows(user, wanted));
     };
-    let decided = tenant.read_policy(|index| decide(tenant, index, user, wanted)).await;
-    decided.unwrap_or_else(|error| Decision { failure: Some(error), ..Decision::default() })
+    let decided = async {
+        let newest = tenant.newest_policy().await?;
+        let decide = |index: &Index| decide(tenant, index, user, wanted);
+        let decision = tenant.read_policy_at(newest.policy, decide).await?;
+        Ok(Decision { newest: newest.store, ..decision })
+    };
+    decided.await.unwrap_or_else(|error| Decision { failure: Some(error), ..Decision::default() })
 }
 
 /// The rules that apply to a user in a namespace.

@@ -172,6 +172,7 @@ impl From<Answer> for Decision {
             denied,
             reason: reason.into(),
             failure: (allowed && denied).then(|| Status::internal(both)),
+            newest: None,
         }
     }
 }

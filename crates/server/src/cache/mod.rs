@@ -57,6 +57,11 @@ impl Snapshot {
         Snapshot { revision, ..Snapshot::default() }
     }
 
+    /// Whether the object under a key cannot be read.
+    pub(crate) fn is_unreadable(&self, key: &Bytes) -> bool {
+        self.unreadable.get(key).is_some()
+    }
+
     /// The keys of unreadable objects under a prefix.
     pub(crate) fn unreadable(&self, prefix: &str) -> impl Iterator<Item = &Bytes> {
         self.unreadable.from(prefix.as_bytes()).take_while(move |key| key.starts_with(prefix.as_bytes()))

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use http::HeaderMap;
 use k1s_object::Status;
+use k1s_store::Revision;
 
 use crate::{
     audit::{About, Trail},
@@ -29,6 +30,26 @@ pub(super) struct Sent<'a> {
     /// The client of the connection, by its certificate.
     pub(super) peer: Option<&'a Peer>,
     pub(super) audit: Option<Audited<'a>>,
+}
+
+/// A request that may go on.
+pub(super) struct Entered {
+    pub(super) tenant: Arc<Tenant>,
+    pub(super) user: User,
+    /// The store's revision, if it was read for the decision.
+    pub(super) newest: Option<Revision>,
+}
+
+/// The same, without its tenant.
+struct Admitted {
+    user: User,
+    newest: Option<Revision>,
+}
+
+impl Admitted {
+    fn into(self, tenant: Arc<Tenant>) -> Entered {
+        Entered { tenant, user: self.user, newest: self.newest }
+    }
 }
 
 /// The trail of a request that may be recorded.
@@ -113,7 +134,7 @@ pub(super) async fn enter_project(
     name: &str,
     sent: &Sent<'_>,
     wanted: &Attributes<'_>,
-) -> Result<(Arc<Tenant>, User), Error> {
+) -> Result<Entered, Error> {
     let admit = || Box::pin(projects::admit(server.registry(), server.shared(), name, Entrance::Project));
     match enter_named(server, name, sent, wanted, false).await {
         Ok(entered) => admit().await.map(|()| entered),
@@ -131,7 +152,7 @@ pub(super) async fn enter(
     sent: &Sent<'_>,
     wanted: &Attributes<'_>,
     stores: bool,
-) -> Result<(Arc<Tenant>, User), Error> {
+) -> Result<Entered, Error> {
     if let Some(tenant) = server.bound_tenant() {
         // A handle may outlive its tenant, and gives no access to others.
         if tenant.is_gone() || name.is_some_and(|name| name != tenant.name) {
@@ -139,8 +160,8 @@ pub(super) async fn enter(
         }
         tenant.verify_every(tenant::VERIFY_INTERVAL);
         let sent = &sent.within(&tenant.name);
-        let user = authenticate_and_authorize(server, Some(tenant), sent, wanted).await?;
-        return Ok((tenant.clone(), user));
+        let admitted = authenticate_and_authorize(server, Some(tenant), sent, wanted).await?;
+        return Ok(admitted.into(tenant.clone()));
     }
     let host = &server.shared().options.default_tenant;
     let entered = enter_named(server, name.unwrap_or(host), sent, wanted, stores).await?;
@@ -157,12 +178,12 @@ async fn enter_named(
     sent: &Sent<'_>,
     wanted: &Attributes<'_>,
     stores: bool,
-) -> Result<(Arc<Tenant>, User), Error> {
+) -> Result<Entered, Error> {
     let sent = &sent.within(name);
     if let Some(tenant) = server.registry().opened(name) {
         tenant.verify_every(tenant::VERIFY_INTERVAL);
-        let user = authenticate_and_authorize(server, Some(&tenant), sent, wanted).await?;
-        return Ok((tenant, user));
+        let admitted = authenticate_and_authorize(server, Some(&tenant), sent, wanted).await?;
+        return Ok(admitted.into(tenant));
     }
     Box::pin(enter_unopened(server, name, sent, wanted, stores)).await
 }
@@ -174,7 +195,7 @@ async fn enter_unopened(
     sent: &Sent<'_>,
     wanted: &Attributes<'_>,
     stores: bool,
-) -> Result<(Arc<Tenant>, User), Error> {
+) -> Result<Entered, Error> {
     let (shared, registry) = (server.shared(), server.registry());
     check_name(name)?;
     // A sender that could not be allowed this in any tenant is rejected before the store is read.
@@ -193,23 +214,23 @@ async fn enter_unopened(
     let authenticated = sender.is_none_or(|sender| sender.is_in("system:authenticated"));
     match registry.find(name, authenticated).await {
         Ok(tenant) => {
-            let user = authenticate_and_authorize(server, Some(&tenant), sent, wanted).await?;
-            return Ok((tenant, user));
+            let admitted = authenticate_and_authorize(server, Some(&tenant), sent, wanted).await?;
+            return Ok(admitted.into(tenant));
         }
         Err(Error::NotFound { .. }) => {}
         Err(error) => return Err(error),
     }
-    let user = authenticate_and_authorize(server, None, sent, wanted).await?;
+    let admitted = authenticate_and_authorize(server, None, sent, wanted).await?;
     let create = tenants::attributes(Verb::Create, name);
     if stores
         && shared.options.create_tenants
-        && authz::check(&*shared.authorizer, None, &user, &create).await.is_ok()
+        && authz::check(&*shared.authorizer, None, &admitted.user, &create).await.is_ok()
     {
         let (tenant, _) = registry.make(name, Absent::CreateUnlessTerminating).await?;
-        return Ok((tenant, user));
+        return Ok(admitted.into(tenant));
     }
     // Only users that may read tenants get a 404.
-    authz::check(&*shared.authorizer, None, &user, &tenants::attributes(Verb::Get, name)).await?;
+    authz::check(&*shared.authorizer, None, &admitted.user, &tenants::attributes(Verb::Get, name)).await?;
     Err(tenant::not_found(name))
 }
 
@@ -219,7 +240,7 @@ async fn authenticate_and_authorize(
     tenant: Option<&Arc<Tenant>>,
     sent: &Sent<'_>,
     wanted: &Attributes<'_>,
-) -> Result<User, Error> {
+) -> Result<Admitted, Error> {
     let shared = server.shared();
     let sender = match sent.connected(server) {
         Some(user) => user,
@@ -260,17 +281,19 @@ async fn authenticate_and_authorize(
         }
         false => sender,
     };
-    match &sent.audit {
-        None => authz::check(&*shared.authorizer, tenant, &user, wanted).await?,
-        // An event says why the request is allowed.
-        Some(audit) => {
-            let decision = match shared.authorizer.decide_now(tenant, &user, wanted) {
-                Some(allowed) => allowed,
-                None => shared.authorizer.authorize(tenant, &user, wanted).await,
-            };
-            audit.trail.decided(&decision);
-            authz::settle(decision, &user, wanted)?;
-        }
+    // An event says why the request is allowed; nobody else asks for it.
+    let allowed = match &sent.audit {
+        None => shared.authorizer.allows_now(tenant, &user, wanted).then(|| Decision::plain(true)),
+        Some(_) => shared.authorizer.decide_now(tenant, &user, wanted),
+    };
+    let decision = match allowed {
+        Some(allowed) => allowed,
+        None => shared.authorizer.authorize(tenant, &user, wanted).await,
+    };
+    if let Some(audit) = &sent.audit {
+        audit.trail.decided(&decision);
     }
-    Ok(user)
+    let newest = decision.newest;
+    authz::settle(decision, &user, wanted)?;
+    Ok(Admitted { user, newest })
 }

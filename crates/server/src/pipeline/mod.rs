@@ -115,7 +115,7 @@ async fn route(
     if let (Err(_), Some(audit)) = (&entered, &sent.audit) {
         audit.trail.refuse(&parts.headers, &wanted, &audit.about);
     }
-    let (tenant, user) = entered?;
+    let enter::Entered { tenant, user, newest } = entered?;
     // Somebody who may impersonate in one tenant may do so as an administrator.
     let is_trusted = user.is_admin() && !auth::impersonates(&parts.headers);
     // What has named the user is of no use to anything behind this.
@@ -212,6 +212,7 @@ async fn route(
         flow: flow.hash(),
         converted: Memo::default(),
         closing,
+        newest,
         trail: trail.cloned(),
     });
     // Dispatch.

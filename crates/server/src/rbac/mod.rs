@@ -12,7 +12,7 @@ mod rule;
 
 pub(crate) use cover::{compact, uncovered};
 pub(crate) use index::{Index, RoleRef};
-pub(crate) use policies::{Policies, RESOURCES};
+pub(crate) use policies::{Newest, Policies, RESOURCES};
 pub(crate) use rule::{Rule, go_list};
 
 /// The API group of the policy kinds.

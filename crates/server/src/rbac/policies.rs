@@ -2,8 +2,9 @@
 //!
 //! The index is a function of the four watch caches of the policy kinds. It is brought up to date by whoever needs it, from
 //! the events since the last time; most requests find that there are none. A cache that lacks a write of this server is
-//! waited for, so a change counts for the next request. Over a store that other servers write to as well, a decision waits for
-//! the store's newest revision, so that a right which another server has just taken away is gone here, too.
+//! waited for, so a change counts for the next request. Over a store that other servers write to as well, a decision needs the
+//! revision of the store's newest policy, which is that of one key, and waits for it: a right which another server has just taken
+//! away is gone here, too.
 
 use std::sync::{
     Arc, OnceLock,
@@ -61,8 +62,17 @@ pub(crate) struct Policies {
     /// Held while the initial policy is written.
     pub(crate) bootstrap: tokio::sync::Mutex<()>,
     bootstrapped: AtomicBool,
-    /// Concurrent requests share one read of the store's revision.
-    newest: SharedCall<Result<Revision, Status>>,
+    /// Concurrent requests share one read of the store.
+    newest: SharedCall<Result<Newest, Status>>,
+}
+
+/// The newest policy in the store, for a request.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Newest {
+    /// The revision that the policy has to have reached. Any will do where nobody else writes.
+    pub(crate) policy: Revision,
+    /// The store's revision when that was read, which is not older than the request.
+    pub(crate) store: Option<Revision>,
 }
 
 impl Policies {
@@ -75,12 +85,16 @@ impl Policies {
         self.bootstrapped.store(true, Ordering::Release);
     }
 
-    /// The revision that the policy has to have reached for a decision: where other servers write, too, that of the store.
-    pub(crate) async fn newest(&self, store: &dyn Store) -> Result<Revision, Status> {
+    /// The newest policy; `mark` is the key that changes with it.
+    pub(crate) async fn newest(&self, store: &dyn Store, mark: &[u8]) -> Result<Newest, Status> {
         if !store.is_shared() {
-            return Ok(Revision::default());
+            return Ok(Newest::default());
         }
-        let ask = || async { store.revision().await.map_err(|error| errors::store(&error)) };
+        let ask = || async {
+            let found = store.get(mark, None).await.map_err(|error| errors::store(&error))?;
+            let policy = found.entry.map(|entry| entry.revision).unwrap_or_default();
+            Ok(Newest { policy, store: Some(found.revision) })
+        };
         self.newest.call(ask).await
     }
 

@@ -41,7 +41,7 @@ use crate::{
     node_graph::NodeGraph,
     options::{ServerOptions, TenantEvent},
     probe::Probe,
-    rbac::{self, Index, Policies},
+    rbac::{self, Index, Newest, Policies},
     resource::Resource,
     services::Forwarder,
     stored::{Stored, Unreadable},
@@ -123,8 +123,8 @@ pub(crate) const VERIFY_INTERVAL: Duration = Duration::from_secs(10);
 /// The same after a 404, which may be due to the deletion of the tenant.
 pub(crate) const VERIFY_SOON_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Maximum operations of a tenant's transaction; one more checks its mark.
-pub(crate) const MAX_OPS: usize = k1s_store::limits::MAX_OPS - 1;
+/// Maximum operations of a tenant's transaction; two more check its mark and change that of its policy.
+pub(crate) const MAX_OPS: usize = k1s_store::limits::MAX_OPS - 2;
 
 /// The objects that are registered for admission; their cache is apart ([`Registrations`]).
 const REGISTRATIONS: &str = "admissionregistration.k8s.io/";
@@ -246,12 +246,14 @@ impl Tenant {
         }
     }
 
+    /// The cache of a resource, if there is one.
+    pub(crate) fn started_cache(&self, resource: &Resource) -> Option<Arc<Cache>> {
+        self.caches.read().get(&cache_key(resource)).cloned()
+    }
+
     /// The cache of a resource, started on first use.
     pub(crate) fn cache(&self, resource: &Resource) -> Arc<Cache> {
-        let version =
-            if resource.field_names().is_empty() { String::new() } else { resource.api_version.clone() };
-        let key =
-            GroupVersionResource::new(resource.storage_group().to_owned(), version, resource.plural.clone());
+        let key = cache_key(resource);
         if let Some(cache) = self.caches.read().get(&key) {
             return cache.clone();
         }
@@ -265,7 +267,21 @@ impl Tenant {
 
     /// Reads the policy: all roles and bindings.
     pub(crate) async fn read_policy<T>(&self, read: impl Fn(&Index) -> T) -> Result<T, Status> {
-        let at = self.policies.newest(&**self.store()).await?;
+        let newest = self.newest_policy().await?;
+        self.read_policy_at(newest.policy, read).await
+    }
+
+    /// The newest policy there is in the store.
+    pub(crate) async fn newest_policy(&self) -> Result<Newest, Status> {
+        self.policies.newest(&**self.store(), &self.policy_mark()).await
+    }
+
+    /// Reads the policy as of a revision, or a later one.
+    pub(crate) async fn read_policy_at<T>(
+        &self,
+        at: Revision,
+        read: impl Fn(&Index) -> T,
+    ) -> Result<T, Status> {
         if let Some(found) = self.policies.try_read(at, &read) {
             return Ok(found);
         }
@@ -318,6 +334,10 @@ impl Tenant {
     pub(crate) async fn txn(&self, txn: Txn) -> k1s_store::Result<Revision> {
         let expected = Precondition::Revision(Revision::new(self.mark.load(Ordering::Acquire)));
         let noted = self.noted(&txn);
+        let txn = match self.store().is_shared() && self.changes_policy(&txn) {
+            true => txn.put(self.policy_mark(), Bytes::new(), Precondition::Any),
+            false => txn,
+        };
         match self.store().txn(txn.check(self.mark_key.clone(), expected)).await {
             Err(StoreError::Conflict(conflict)) if conflict.key == self.mark_key => {
                 self.lost();
@@ -338,6 +358,22 @@ impl Tenant {
             }
             other => other,
         }
+    }
+
+    /// A key that changes with every role and binding, where several servers write: its revision is that of the policy, and
+    /// reading it is all that a server needs in order to know that it has the newest one.
+    fn policy_mark(&self) -> Bytes {
+        self.keys_of("k1s", "policy", "").into()
+    }
+
+    fn changes_policy(&self, txn: &Txn) -> bool {
+        let is_policy = |key: &Bytes| {
+            let rest = key
+                .strip_prefix(self.prefix.as_bytes())
+                .and_then(|rest| rest.strip_prefix(rbac::GROUP.as_bytes()));
+            rest.is_some_and(|rest| rest.starts_with(b"/"))
+        };
+        txn.ops().iter().any(|op| op.action != Action::Check && is_policy(&op.key))
     }
 
     /// The keys changed by a transaction that admission relies on without reading the store, and whether they are put.
@@ -476,6 +512,12 @@ impl Tenant {
     pub(crate) async fn revision(&self) -> Result<Revision, Status> {
         self.store().revision().await.map_err(|error| errors::store(&error))
     }
+}
+
+fn cache_key(resource: &Resource) -> GroupVersionResource<String> {
+    let version =
+        if resource.field_names().is_empty() { String::new() } else { resource.api_version.clone() };
+    GroupVersionResource::new(resource.storage_group().to_owned(), version, resource.plural.clone())
 }
 
 /// 404: `tenants.k1s.dev "a" not found`.

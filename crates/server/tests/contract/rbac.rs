@@ -1,11 +1,17 @@
 //! Who may do what: roles and bindings, their bootstrap, and everything that must not get around them.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
+use async_trait::async_trait;
+use futures_util::stream;
 use k1s_env::Env;
 use k1s_server::{ApiServer, AuthorizationMode, ServerOptions, Tokens, User};
-use k1s_store::{MemoryStore, Range, Store};
+use k1s_store::{
+    GetResult, MemoryStore, Range, RangeResult, Result as StoreResult, Revision, Stats, Store, Txn, Watch,
+    WatchRequest,
+};
 use serde_json::{Value, json};
+use tokio::sync::watch;
 
 use crate::common::{self, Client, bare};
 
@@ -53,6 +59,91 @@ fn reader() -> Value {
 
 fn message(answer: &Value) -> &str {
     answer["message"].as_str().unwrap_or_default()
+}
+
+/// A store that several servers write to. Its watches can be held up: they say nothing of what happens until they are let go.
+struct Shared {
+    inner: Arc<dyn Store>,
+    held: watch::Receiver<bool>,
+}
+
+#[async_trait]
+impl Store for Shared {
+    async fn revision(&self) -> StoreResult<Revision> {
+        self.inner.revision().await
+    }
+
+    async fn get(&self, key: &[u8], at: Option<Revision>) -> StoreResult<GetResult> {
+        self.inner.get(key, at).await
+    }
+
+    async fn range(&self, range: Range) -> StoreResult<RangeResult> {
+        self.inner.range(range).await
+    }
+
+    async fn txn(&self, txn: Txn) -> StoreResult<Revision> {
+        self.inner.txn(txn).await
+    }
+
+    async fn watch(&self, request: WatchRequest) -> StoreResult<Watch> {
+        let watch = self.inner.watch(request).await?;
+        let progress = watch.progress_handle();
+        let items = stream::unfold((watch, self.held.clone()), async |(mut watch, mut held)| {
+            let item = watch.next().await?;
+            held.wait_for(|held| !held).await.ok()?;
+            Some((item, (watch, held)))
+        });
+        Ok(Watch::new(items, progress))
+    }
+
+    async fn compact(&self, revision: Revision) -> StoreResult<()> {
+        self.inner.compact(revision).await
+    }
+
+    async fn stats(&self) -> StoreResult<Stats> {
+        self.inner.stats().await
+    }
+
+    async fn close(&self) -> StoreResult<()> {
+        self.inner.close().await
+    }
+
+    fn is_shared(&self) -> bool {
+        true
+    }
+}
+
+/// However late a server learns of what another one writes: it waits for roles and bindings, and for nothing else.
+#[tokio::test]
+async fn a_right_that_another_server_takes_away_is_waited_for() {
+    let inner: Arc<dyn Store> = Arc::new(MemoryStore::default());
+    let (hold, held) = watch::channel(false);
+    let at_once = watch::channel(false);
+    let (_, admin) = server(Arc::new(Shared { inner: inner.clone(), held: at_once.1 })).await;
+    let (late, _) = server(Arc::new(Shared { inner, held })).await;
+    let (roles, bindings) =
+        (format!("{RBAC}/namespaces/default/roles"), format!("{RBAC}/namespaces/default/rolebindings"));
+    let ask = async |path: &str| {
+        let answer = as_user(&late, "alice", "GET", path, Value::Null);
+        tokio::time::timeout(Duration::from_millis(300), answer).await.ok().map(|answer| answer.0)
+    };
+    admin.post(&roles, role("r", reader())).await;
+    admin.post(&bindings, binding("b", "Role", "r", ("Group", "devs"))).await;
+    admin.post(MAPS, json!({"metadata": {"name": "old"}})).await;
+    assert_eq!((ask(MAPS).await, ask(&format!("{MAPS}/old")).await), (Some(200), Some(200)));
+
+    hold.send_replace(true);
+    admin.post(MAPS, json!({"metadata": {"name": "new"}})).await;
+    admin.call("DELETE", &format!("{MAPS}/old"), Value::Null).await;
+    // A cache that does not know of these is not read.
+    assert_eq!(
+        (ask(&format!("{MAPS}/new")).await, ask(&format!("{MAPS}/old")).await),
+        (Some(200), Some(404))
+    );
+    admin.call("DELETE", &format!("{bindings}/b"), Value::Null).await;
+    assert_eq!(ask(&format!("{MAPS}/new")).await, None, "nobody knows yet what it may");
+    hold.send_replace(false);
+    assert_eq!((ask(&format!("{MAPS}/new")).await, ask(MAPS).await), (Some(403), Some(403)));
 }
 
 #[tokio::test]
