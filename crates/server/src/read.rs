@@ -302,10 +302,13 @@ pub(crate) async fn collect(cx: &Cx, selection: &Selection) -> Result<List, Erro
         return Err(expired().into());
     }
     let snapshot = match options.freshness {
-        Freshness::MostRecent => match cx.newest {
-            Some(newest) => cache.at_least(newest, crate::cache::PATIENCE).await?,
-            None => cache.now().await?,
-        },
+        Freshness::MostRecent => {
+            let newest = match cx.newest {
+                Some(newest) => newest,
+                None => cx.tenant.revision().await?,
+            };
+            cache.at_least(newest, crate::cache::PATIENCE).await?
+        }
         Freshness::Any => cache.at_least(Revision::FIRST, crate::cache::PATIENCE).await?,
         Freshness::NotOlderThan(revision) => {
             // The cache soon reaches a revision that the store has; a later one may never come.

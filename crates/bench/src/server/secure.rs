@@ -27,6 +27,8 @@ const EXPECTED_OF_AUDIT: f64 = 0.9;
 
 const ROLES: u64 = 1000;
 const BINDINGS: u64 = 10_000;
+/// Whoever needs no roles.
+const WITHOUT: &str = "no-rbac";
 /// Everything is recorded, at all stages.
 const POLICY: &str = "apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: Metadata}]\n";
 
@@ -48,6 +50,7 @@ struct Asker<'a> {
     create: Vec<f64>,
     list: Vec<f64>,
     get_cpu: Vec<f64>,
+    create_cpu: Vec<f64>,
 }
 
 /// The rates of a server, and its processor time per request.
@@ -56,6 +59,7 @@ struct Rates {
     get: Vec<f64>,
     create: Vec<f64>,
     get_cpu: Vec<f64>,
+    create_cpu: Vec<f64>,
 }
 
 impl<'a> Subject<'a> {
@@ -99,12 +103,18 @@ impl Run<'_> {
             create: Vec::new(),
             list: Vec::new(),
             get_cpu: Vec::new(),
+            create_cpu: Vec::new(),
         };
-        let mut askers = [asker("no-rbac", server.target), asker("rbac-10k", &subject.reader)];
+        let mut askers = [asker(WITHOUT, server.target), asker("rbac-10k", &subject.reader)];
         for turn in 0..self.turns() {
             for asker in &mut askers {
                 self.ask(&subject, asker, turn).await?;
             }
+            // Whoever comes later finds more objects: that is each of them in turn.
+            askers.reverse();
+        }
+        if askers[0].what != WITHOUT {
+            askers.reverse();
         }
         let [without, with] = &mut askers;
         let rates: [(&str, &mut [f64], &mut [f64]); 3] = [
@@ -121,11 +131,12 @@ impl Run<'_> {
         }
         if server.process.is_some() {
             let [without, with] = &mut askers;
-            notes.cpu_of_both(
-                "secure.get.c32",
-                (without.what, &mut without.get_cpu),
-                (with.what, &mut with.get_cpu),
-            );
+            for (what, before, after) in [
+                ("secure.get.c32", &mut without.get_cpu, &mut with.get_cpu),
+                ("secure.create.c32", &mut without.create_cpu, &mut with.create_cpu),
+            ] {
+                notes.cpu_of_both(what, (without.what, before), (with.what, after));
+            }
         }
         // A peer's other measurements are without them.
         for resource in ["rolebindings", "roles"] {
@@ -143,8 +154,11 @@ impl Run<'_> {
         let got = work::by_name(env, target, Method::GET, namespace, OBJECTS, u64::MAX, limit).await?;
         asker.get_cpu.push((server.cpu()? - cpu) / got.count as f64);
         asker.get.push(got.per_second());
+        let cpu = server.cpu()?;
         let created = work::spread(env, target, 32, OBJECTS, limit, new_objects(namespace, asker.what, turn));
-        asker.create.push(created.await?.per_second());
+        let created = created.await?;
+        asker.create_cpu.push((server.cpu()? - cpu) / created.count as f64);
+        asker.create.push(created.per_second());
         let path = format!("{}?limit=10", work::config_maps(namespace));
         let list = move |_| (Method::GET, path.clone(), Content::none());
         asker.list.push(work::spread(env, target, 32, u64::MAX, limit, list).await?.per_second());
@@ -202,8 +216,12 @@ impl Run<'_> {
             let expected = expected.map(|share| share * before);
             notes.add(&format!("secure.{what}.c32-audit"), per_second(with), Unit::PerSecond, expected);
         }
-        let (without, with) = (("no-audit", &mut without.get_cpu[..]), ("audit", &mut with.get_cpu[..]));
-        notes.cpu_of_both("secure.get.c32", without, with);
+        for (what, before, after) in [
+            ("secure.get.c32", &mut without.get_cpu, &mut with.get_cpu),
+            ("secure.create.c32", &mut without.create_cpu, &mut with.create_cpu),
+        ] {
+            notes.cpu_of_both(what, ("no-audit", before), ("audit", after));
+        }
         Ok(())
     }
 
@@ -272,8 +290,9 @@ impl Run<'_> {
         let got = work::by_name(self.env, reader, Method::GET, namespace, OBJECTS, u64::MAX, limit).await?;
         rates.get_cpu.push((server.cpu()? - cpu) / got.count as f64);
         rates.get.push(got.per_second());
-        let create = new_objects(namespace, "turn", turn);
+        let (create, cpu) = (new_objects(namespace, "turn", turn), server.cpu()?);
         let created = work::spread(self.env, reader, 32, OBJECTS, limit, create).await?;
+        rates.create_cpu.push((server.cpu()? - cpu) / created.count as f64);
         rates.create.push(created.per_second());
         Ok(())
     }

@@ -44,6 +44,7 @@ use crate::{
     rbac::{self, Index, Newest, Policies},
     resource::Resource,
     services::Forwarder,
+    shared_call::SharedCall,
     stored::{Stored, Unreadable},
     webhook::Caller,
 };
@@ -105,6 +106,8 @@ pub(crate) struct Tenant {
     pub(crate) counts: Counts,
     /// Held while a document of this tenant is built.
     pub(crate) building: Arc<tokio::sync::Mutex<()>>,
+    /// The store's newest revision, for those who ask for it at the same time.
+    newest: SharedCall<Result<Revision, Status>>,
     mark_key: Bytes,
     /// The revision of the tenant's mark in the store, which all its writes are conditional on: no server writes to a
     /// tenant that another one has deleted.
@@ -169,6 +172,7 @@ impl Tenant {
             registrations: Registrations::default(),
             counts: Counts::default(),
             building: Arc::default(),
+            newest: SharedCall::default(),
             mark_key: mark_key(name),
             mark: AtomicU64::new(mark.get()),
             verified,
@@ -508,9 +512,10 @@ impl Tenant {
         building.await.map_err(Status::internal)
     }
 
-    /// The store's newest revision.
+    /// The store's newest revision. Concurrent requests share a read of it, where it is more than a look at memory.
     pub(crate) async fn revision(&self) -> Result<Revision, Status> {
-        self.store().revision().await.map_err(|error| errors::store(&error))
+        let read = || async { self.store().revision().await.map_err(|error| errors::store(&error)) };
+        if self.store().is_shared() { self.newest.call(read).await } else { read().await }
     }
 }
 
