@@ -82,7 +82,7 @@ impl Unit {
 pub(crate) struct Beside<'a> {
     /// Another implementation: every subject is compared with it.
     pub(crate) peer: &'a str,
-    /// By subject: the one that does the least for the same bytes. Nothing gets faster than it on this machine.
+    /// By subject: those that do the least for the same bytes. Nothing gets faster than the first that does a thing at all.
     pub(crate) floors: &'a [(&'a str, &'a str)],
 }
 
@@ -134,14 +134,15 @@ fn lines<'a>(measurements: &'a [Measurement], beside: Beside<'a>) -> Vec<Line<'a
         let ratio =
             |other: &Measurement| Some(unit.ratio(*value, other.value)).filter(|ratio| ratio.is_finite());
         let peer = if subject == beside.peer { None } else { find(beside.peer, rest) };
-        let floor = beside.floors.iter().find(|(who, _)| *who == subject).map(|(_, floor)| *floor);
-        let lowest = floor.and_then(|floor| find(floor, rest));
+        let mut floors = beside.floors.iter().filter(|(who, _)| *who == subject);
+        let found = floors.find_map(|(_, floor)| find(floor, rest).map(|lowest| (*floor, lowest)));
+        let (floor, lowest) = found.unzip();
         Line {
             name,
             value: *value,
             unit: *unit,
             expected: *expected,
-            floor: floor.filter(|_| lowest.is_some()),
+            floor,
             floor_value: lowest.map(|lowest| lowest.value),
             of_floor: lowest.and_then(ratio),
             expected_of_floor: expected_of_floor.filter(|_| lowest.is_some()),

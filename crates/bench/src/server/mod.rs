@@ -272,6 +272,9 @@ impl Run<'_> {
                 self.roles_of_floor(&floor.start_with_rules()?, &mut floor.notes(floors)).await?;
             }
             self.roles_over_http(kept, notes).await?;
+            if kept == Kept::Etcd {
+                floor::etcd::measure(self.env, self.turns(), self.sizes.limit / 2, floors).await?;
+            }
         }
         if kept == Kept::Memory && self.wants(Part::Audit) {
             tell("auditing");

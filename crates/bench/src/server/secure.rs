@@ -250,7 +250,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    fn turns(&self) -> u64 {
+    pub(super) fn turns(&self) -> u64 {
         self.sizes.times.min(9) as u64
     }
 

@@ -125,7 +125,7 @@ async fn a_right_that_another_server_takes_away_is_waited_for() {
         (format!("{RBAC}/namespaces/default/roles"), format!("{RBAC}/namespaces/default/rolebindings"));
     let ask = async |path: &str| {
         let answer = as_user(&late, "alice", "GET", path, Value::Null);
-        tokio::time::timeout(Duration::from_millis(300), answer).await.ok().map(|answer| answer.0)
+        Env::system().timeout(Duration::from_millis(300), answer).await.ok().map(|answer| answer.0)
     };
     admin.post(&roles, role("r", reader())).await;
     admin.post(&bindings, binding("b", "Role", "r", ("Group", "devs"))).await;

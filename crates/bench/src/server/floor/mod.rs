@@ -8,6 +8,7 @@
 
 mod answers;
 mod apply;
+pub(super) mod etcd;
 mod log;
 mod secure;
 mod serve;
@@ -31,9 +32,9 @@ pub(crate) use serve::{Options, run};
 const WITHOUT_FSYNC: &str = "floor";
 /// The floor of servers that sync what they answer.
 const WITH_FSYNC: &str = "floor-fsync";
-/// The floor of each subject. A peer is measured over HTTPS throughout, so it has none.
-pub(super) const FLOORS: [(&str, &str); 3] =
-    [("memory", WITHOUT_FSYNC), ("disk", WITH_FSYNC), ("etcd", WITH_FSYNC)];
+/// The floors of each subject. A peer is measured over HTTPS throughout, so it has none.
+pub(super) const FLOORS: [(&str, &str); 4] =
+    [("memory", WITHOUT_FSYNC), ("disk", WITH_FSYNC), ("etcd", WITH_FSYNC), ("etcd", etcd::SUBJECT)];
 
 /// What a floor has to answer, in a folder.
 pub(super) struct Recording {
