@@ -225,6 +225,8 @@ async fn in_turns(subjects: &mut [&mut Subject], count: u64) -> Result<(), Failu
                 subject.cpu = 0.0;
             }
         }
+        // Whoever comes after another finds the memory that it has given back: that is each of them in turn.
+        subjects.rotate_left(1);
     }
     Ok(())
 }
