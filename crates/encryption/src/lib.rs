@@ -63,8 +63,6 @@ pub struct Encryption {
 struct Shared {
     env: Env,
     current: ArcSwap<Loaded>,
-    /// What was encrypted with it last.
-    recent: Mutex<Recent>,
     /// Whether a value could not be read since the last change of the configuration.
     saw_unreadable: AtomicBool,
     /// Changes when such values may be readable: watches end, so that caches read everything again.
@@ -76,6 +74,8 @@ struct Shared {
 /// A configuration with what was made of it.
 struct Loaded {
     rules: Rules,
+    /// What was encrypted by these rules last. Other rules may not be able to read it.
+    recent: Mutex<Recent>,
     plugins: Plugins,
     /// The checks of plugins.
     tasks: Vec<Task<()>>,
@@ -85,7 +85,11 @@ impl Loaded {
     fn new(env: &Env, configuration: &Configuration) -> Result<Loaded, ConfigError> {
         let plugins = Plugins::connect(env, configuration)?;
         let rules = Rules::new(configuration, &plugins)?;
-        Ok(Loaded { rules, plugins, tasks: Vec::new() })
+        Ok(Loaded { rules, recent: Mutex::default(), plugins, tasks: Vec::new() })
+    }
+
+    fn recent(&self) -> MutexGuard<'_, Recent> {
+        self.recent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn start(&mut self, env: &Env) {
@@ -121,7 +125,6 @@ impl Encryption {
             shared: Arc::new(Shared {
                 env: env.clone(),
                 current: ArcSwap::from_pointee(loaded),
-                recent: Mutex::default(),
                 saw_unreadable: AtomicBool::new(false),
                 reloads: watch::Sender::new(0),
                 following: Mutex::new(None),
@@ -157,15 +160,9 @@ impl Encryption {
         self.shared.current.load()
     }
 
-    pub(crate) fn recent(&self) -> MutexGuard<'_, Recent> {
-        self.shared.recent.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Replaces the configuration.
     fn replace(&self, loaded: Loaded) {
         let old = self.shared.current.swap(Arc::new(loaded));
-        // What a key has encrypted that was removed is not readable any more.
-        *self.recent() = Recent::default();
         old.tasks.iter().for_each(Task::abort);
         if self.shared.saw_unreadable.swap(false, Ordering::AcqRel) {
             self.shared.reloads.send_modify(|count| *count += 1);

@@ -150,7 +150,7 @@ impl Encryption {
         if let Some(stored) = &event.value {
             // Most events are of what this process has just written. As the store itself does without encryption, the event
             // shares the value with whoever wrote it.
-            let known = self.recent().find(&event.key, stored);
+            let known = self.current().recent().find(&event.key, stored);
             if let Some(plain) = known {
                 (key, value) = (Bytes::copy_from_slice(&event.key), Some(plain));
             } else if let Some(plain) = self.decrypt(&event.key, stored).await? {
@@ -196,11 +196,12 @@ impl Store for EncryptedStore {
     async fn txn(&self, txn: Txn) -> Result<Revision> {
         let sealed = |op: Op| -> Result<Op> {
             let Action::Put(plain) = &op.action else { return Ok(op) };
-            let Some(providers) = self.encryption.providers(&op.key) else { return Ok(op) };
-            let value = self.seal(&providers, &op.key, plain)?;
+            let current = self.encryption.current();
+            let Some(providers) = current.rules.of(&op.key) else { return Ok(op) };
+            let value = self.seal(providers, &op.key, plain)?;
             // Encrypted, it is longer.
             if value.len() != plain.len() {
-                self.encryption.recent().add(op.key.clone(), value.clone(), plain.clone());
+                current.recent().add(op.key.clone(), value.clone(), plain.clone());
             }
             Ok(Op { action: Action::Put(value), ..op })
         };

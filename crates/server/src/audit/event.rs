@@ -8,11 +8,7 @@ use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::{
-    head::{Head, Mark},
-    payload::Payload,
-    policy::Stage,
-};
+use super::{head::Head, payload::Payload, policy::Stage};
 use crate::{identity::User, time};
 
 /// Set where an object was left out because it, or its event, is too large.
@@ -172,11 +168,6 @@ impl Draft {
             times,
             annotations: annotations.clone(),
         }))
-    }
-
-    /// Adds what the object in the body says about itself to the `objectRef`, unless the path has said it.
-    pub(super) fn refer(&mut self, mark: Mark, text: &str) {
-        self.head.refer(mark, text);
     }
 }
 

@@ -120,7 +120,7 @@ impl Head {
         self.marks.iter_mut().skip(mark as usize).for_each(|one| *one += json.len());
     }
 
-    /// Adds to the `objectRef` what it does not say yet.
+    /// Adds to the `objectRef` what the object in the body says about itself, unless the path has said it.
     pub(super) fn refer(&mut self, mark: Mark, text: &str) {
         let key = match mark {
             Mark::Namespace => "namespace",

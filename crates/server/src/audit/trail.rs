@@ -225,7 +225,7 @@ impl Trail {
                 (Mark::Uid, "uid"),
                 (Mark::ResourceVersion, "resourceVersion"),
             ] {
-                record.draft.refer(mark, meta_text(object, name));
+                record.draft.head.refer(mark, meta_text(object, name));
             }
             if record.verdict.level >= Level::Request {
                 let bytes = object.to_string().into_bytes().into();

@@ -126,16 +126,13 @@ impl Index {
             if namespace.is_empty() != cluster {
                 continue;
             }
-            scope.granted.clear();
             if roles {
                 scope.roles.clear();
             } else {
                 *scope = Scope { roles: std::mem::take(&mut scope.roles), ..Scope::default() };
             }
         }
-        if cluster && roles {
-            self.forget();
-        }
+        self.forget();
         self.scopes.retain(|_, scope| !scope.is_empty());
     }
 
